@@ -1,0 +1,174 @@
+"""Predictions in Parquet files: written and read a block of rows at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from truelabel.arrays import Array, blocks
+from truelabel.predictions import Predictions
+
+METADATA = b"truelabel"
+VIEW = "features:"
+
+
+def write(predictions: Predictions, path: str | os.PathLike[str]) -> None:
+    """Write `predictions` to `path`; see `Predictions.to_parquet`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = _columns(predictions)
+    about: dict[str, Any] = {
+        "class_names": predictions.class_names,
+        "out_of_sample": predictions.out_of_sample,
+        "shapes": {name: list(array.shape[1:]) for name, array in columns.items() if array.ndim > 1},
+    }
+    schema = pa.schema(
+        [pa.field(name, _type(array)) for name, array in columns.items()],
+        metadata={METADATA: json.dumps(about).encode()},
+    )
+    widest = max(columns.values(), key=lambda array: int(np.prod(array.shape[1:])))
+    with pq.ParquetWriter(path, schema) as writer:
+        for rows in blocks(widest):
+            arrays = [_to_arrow(array[rows], schema.field(name).type) for name, array in columns.items()]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def read(path: str | os.PathLike[str], *, spool: str | os.PathLike[str] | None = None) -> Predictions:
+    """Read Predictions from `path`; see `Predictions.from_parquet`."""
+    file = _open(path)
+    layout = _Layout(file.schema_arrow, path)
+    if spool is None:
+        return layout.predictions(layout.arrays(file.read(columns=layout.wanted)))
+    folder = Path(spool)
+    folder.mkdir(parents=True, exist_ok=True)
+    maps: dict[str, Array] = {}
+    start, total = 0, file.metadata.num_rows
+    for batch in file.iter_batches(columns=layout.wanted):
+        for name, part in layout.arrays(batch).items():
+            if part.dtype == object:
+                part = part.astype(str)
+            if name not in maps:
+                dtype = np.dtype("U64") if part.dtype.kind == "U" else part.dtype
+                target = folder / f"{name.replace(os.sep, '_').replace(':', '_')}.npy"
+                maps[name] = np.lib.format.open_memmap(target, "w+", dtype, (total, *part.shape[1:]))
+            maps[name][start : start + len(part)] = part
+        start += len(batch)
+    return layout.predictions(maps)
+
+
+def stream(path: str | os.PathLike[str], size: int = 65_536) -> Iterator[Predictions]:
+    """Read a file of any length as Predictions of `size` rows at a time."""
+    file = _open(path)
+    layout = _Layout(file.schema_arrow, path)
+    for batch in file.iter_batches(batch_size=size, columns=layout.wanted):
+        yield layout.predictions(layout.arrays(batch))
+
+
+def _open(path: str | os.PathLike[str]) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path, memory_map=True)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path} is not a Parquet file, or is damaged ({error}).") from None
+
+
+def _columns(predictions: Predictions) -> dict[str, Array]:
+    columns: dict[str, Array] = {"probs": predictions.probs}
+    for name, view in predictions.views.items():
+        columns["features" if name == "features" else VIEW + name] = view
+    for name in ("hidden", "inputs", "labels", "ids"):
+        part = getattr(predictions, name)
+        if isinstance(part, np.ndarray):
+            columns[name] = part
+    return columns
+
+
+def _type(array: Array) -> Any:
+    import pyarrow as pa
+
+    value = pa.from_numpy_dtype(array.dtype) if array.dtype.kind in "fiub" else pa.string()
+    return value if array.ndim == 1 else pa.list_(value, int(np.prod(array.shape[1:])))
+
+
+def _to_arrow(array: Array, kind: Any) -> Any:
+    import pyarrow as pa
+
+    if array.ndim == 1:
+        return pa.array(array if array.dtype.kind in "fiub" else [str(value) for value in array], type=kind)
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat, type=kind.value_type), kind.list_size)
+
+
+class _Layout:
+    """Which columns of a Parquet file hold which part of Predictions."""
+
+    def __init__(self, schema: Any, path: str | os.PathLike[str]) -> None:
+        self.about: dict[str, Any] = json.loads((schema.metadata or {}).get(METADATA, b"{}"))
+        self.parts: dict[str, list[str]] = {}
+        for part in ("probs", "features", "hidden", "inputs", "labels", "ids"):
+            flat = [name for name in schema.names if name.startswith(part + "_")]
+            if part in schema.names:
+                self.parts[part] = [part]
+            elif flat and part in ("probs", "features", "hidden"):
+                self.parts[part] = flat
+        self.parts |= {name: [name] for name in schema.names if name.startswith(VIEW)}
+        if "probs" not in self.parts:
+            raise ValueError(
+                f"{path} has no column probs (a list a row) and none named probs_…; "
+                f"its columns are {', '.join(schema.names[:8])}."
+            )
+        self.wanted = [name for names in self.parts.values() for name in names]
+        names = [name.removeprefix("probs_") for name in self.parts["probs"]]
+        plain = len(names) == 1 or names == [str(k) for k in range(len(names))]
+        self.class_names = self.about.get("class_names") or (None if plain else names)
+
+    def arrays(self, table: Any) -> dict[str, Array]:
+        shapes = self.about.get("shapes", {})
+        out: dict[str, Array] = {}
+        for part, names in self.parts.items():
+            columns = [_to_numpy(table.column(name), name) for name in names]
+            array = columns[0] if len(columns) == 1 else np.column_stack(columns)
+            out[part] = array.reshape(len(array), *shapes[part]) if part in shapes else array
+        return out
+
+    def predictions(self, arrays: dict[str, Array]) -> Predictions:
+        views = {name.removeprefix(VIEW): array for name, array in arrays.items() if name.startswith(VIEW)}
+        if "features" in arrays:
+            views = {"features": arrays["features"], **views}
+        return Predictions(
+            arrays["probs"],
+            views or None,
+            hidden=arrays.get("hidden"),
+            inputs=arrays.get("inputs"),
+            labels=arrays.get("labels"),
+            ids=arrays.get("ids"),
+            class_names=self.class_names,
+            out_of_sample=self.about.get("out_of_sample", False),
+        )
+
+
+def _to_numpy(column: Any, name: str) -> Array:
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if column.null_count:
+        raise ValueError(f"column {name} has {column.null_count} missing values; fill them or drop the rows first.")
+    if not (pa.types.is_list(column.type) or pa.types.is_fixed_size_list(column.type)):
+        return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    lengths = np.unique(column.value_lengths().to_numpy(zero_copy_only=False))
+    if len(lengths) > 1:
+        raise ValueError(f"column {name} has lists of {len(lengths)} different lengths; one length for all is needed.")
+    flat = column.flatten()
+    if flat.null_count:
+        raise ValueError(f"column {name} has missing values inside its lists; fill them first.")
+    values: Array = flat.to_numpy(zero_copy_only=False)
+    return values.reshape(len(column), -1)
