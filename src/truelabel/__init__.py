@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from truelabel.calibrators.npc import NPC as NPC
     from truelabel.export import load as load
+    from truelabel.integrations.pytorch import predict as predict
+    from truelabel.integrations.scikit_learn import CalibratedClassifier as CalibratedClassifier
     from truelabel.predictions import Predictions as Predictions
-    from truelabel.sklearn import CalibratedClassifier as CalibratedClassifier
-    from truelabel.torch import predict as predict
 
 __version__ = "0.1.0"
 
 # Where each public name lives; imported on first use, so that `import truelabel` costs nothing.
 _HOMES = {
-    "CalibratedClassifier": "truelabel.sklearn",
+    "CalibratedClassifier": "truelabel.integrations.scikit_learn",
     "NPC": "truelabel.calibrators.npc",
     "Predictions": "truelabel.predictions",
     "load": "truelabel.export",
-    "predict": "truelabel.torch",
+    "predict": "truelabel.integrations.pytorch",
 }
-_ROOMS = ("analysis", "calibrators", "export", "networks", "noise")
+_ROOMS = ("analysis", "calibrators", "datasets", "export", "methods", "networks", "noise")
 
-__all__ = ["CalibratedClassifier", "NPC", "Predictions", "__version__", "load", "predict"]  # noqa: F822
+__all__ = ["NPC", "CalibratedClassifier", "Predictions", "__version__", "load", "predict"]
 
 
 def __getattr__(name: str) -> Any:

@@ -74,6 +74,11 @@ def float32(array: Array, rows: Rows = slice(None)) -> Floats:
         return np.asarray(array[rows], dtype=np.float32)
 
 
+def pick(value: Any, rows: Rows) -> Any:
+    """Return some rows of an array, or of something read lazily, which stays unread."""
+    return value.unread(rows) if hasattr(value, "unread") else value[rows]
+
+
 def blocks(array: Array, values: int = BLOCK_VALUES) -> Iterator[slice]:
     """Cut the rows of `array` into slices of about `values` entries each."""
     width = max(1, int(np.prod(array.shape[1:])))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from truelabel.arrays import Array, Floats, Ints, Rows, as_array, as_numbers, blocks, float32, matrix
+from truelabel.arrays import Array, Floats, Ints, Rows, as_array, as_numbers, blocks, float32, matrix, pick
 
 SUM_TOLERANCE = 2e-3  # float16 rounds every entry by up to 0.05 %
 
@@ -105,7 +105,7 @@ class Predictions:
     def block(self, rows: Rows) -> Floats:
         """Return rows of `probs` in float32, scaled to sum to 1 exactly."""
         part = float32(self.probs, rows)
-        return part / part.sum(axis=1, keepdims=True)
+        return np.asarray(part / part.sum(axis=1, keepdims=True), dtype=np.float32)
 
     def __len__(self) -> int:
         return len(self.probs)
@@ -123,7 +123,7 @@ class Predictions:
             probs=self.probs[rows],
             views={name: view[rows] for name, view in self.views.items()},
             **{
-                name: None if getattr(self, name) is None else getattr(self, name)[rows]
+                name: None if getattr(self, name) is None else pick(getattr(self, name), rows)
                 for name in ("hidden", "inputs", "labels", "ids")
             },
         )
@@ -163,9 +163,7 @@ class Predictions:
         parquet.write(self, path)
 
     @classmethod
-    def from_parquet(
-        cls, path: str | os.PathLike[str], *, spool: str | os.PathLike[str] | None = None
-    ) -> Predictions:
+    def from_parquet(cls, path: str | os.PathLike[str], *, spool: str | os.PathLike[str] | None = None) -> Predictions:
         """Read what `to_parquet` wrote, or any Parquet file with the same column names.
 
         The columns are lists (`probs`, `features`, `features:NAME` for a named view, `hidden`) or plain numbers

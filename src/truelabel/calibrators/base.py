@@ -1,0 +1,119 @@
+"""The contract of a calibrator: `fit` on Predictions, then `calibrate` others to probabilities."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from truelabel.arrays import Floats, Ints
+from truelabel.predictions import Predictions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Calibrator(BaseEstimator):  # type: ignore[misc]
+    """Learns from a classifier's predictions on its noisy training set what the true labels are.
+
+    A subclass stores its parameters in `__init__` and supplies `_fit` and `_calibrate`; this class checks what
+    goes in. Learned state ends in an underscore.
+    """
+
+    def fit(self, predictions: Predictions, y: None = None) -> Self:
+        """Learn from predictions on the (noisy) training set.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            What the classifier said about its training instances; `labels` are the noisy ones.
+        y : None
+            Ignored, there for scikit-learn's sake.
+        """
+        if not isinstance(predictions, Predictions):
+            raise TypeError(
+                f"fit takes a truelabel.Predictions, not {type(predictions).__name__}; wrap the arrays first."
+            )
+        if len(predictions) < 2:
+            raise ValueError("one instance is not enough to learn from; pass at least two.")
+        if predictions.labels is not None and len(np.unique(predictions.labels)) < 2:
+            raise ValueError(
+                f"labels holds one class only (class {predictions.labels[0]}); at least two are needed to learn from."
+            )
+        self._fit(predictions)
+        self.n_classes_ = predictions.n_classes
+        self.class_names_ = predictions.class_names
+        self.view_widths_ = {name: view.shape[1] for name, view in predictions.views.items()}
+        return self
+
+    def calibrate(self, predictions: Predictions) -> Floats:
+        """Return p(y | x), an (n, c) array whose rows sum to 1."""
+        self._check(predictions)
+        return self._calibrate(predictions)
+
+    def predict(self, predictions: Predictions) -> Ints:
+        """Return the most probable true class of each instance."""
+        return np.asarray(self.calibrate(predictions).argmax(axis=1))
+
+    def corrections(self, predictions: Predictions) -> pd.DataFrame:
+        """Return the instances whose class changed: `id`, `from`, `to`, and the calibrated probability of `to`.
+
+        The surest change comes first.
+        """
+        import pandas as pd
+
+        probs = self.calibrate(predictions)
+        before, after = predictions.hard, probs.argmax(axis=1)
+        rows = np.flatnonzero(before != after)
+        names = self.class_names_ or predictions.class_names
+        title = np.arange(self.n_classes_) if names is None else np.array(names, dtype=object)
+        table = pd.DataFrame(
+            {
+                "id": rows if predictions.ids is None else predictions.ids[rows],
+                "from": title[before[rows]],
+                "to": title[after[rows]],
+                "probability": probs[rows, after[rows]],
+            },
+            index=rows,
+        )
+        return table.sort_values("probability", ascending=False, kind="stable")
+
+    @abstractmethod
+    def _fit(self, predictions: Predictions) -> None: ...
+
+    @abstractmethod
+    def _calibrate(self, predictions: Predictions) -> Floats: ...
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_classes_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first.")
+
+    def _check(self, predictions: Predictions) -> None:
+        self._check_fitted()
+        if not isinstance(predictions, Predictions):
+            raise TypeError(
+                f"a truelabel.Predictions is needed, not {type(predictions).__name__}; wrap the arrays first."
+            )
+        if predictions.n_classes != self.n_classes_:
+            raise ValueError(
+                f"probs has {predictions.n_classes} classes, but the calibrator was fitted on {self.n_classes_}; "
+                "pass predictions of the same classifier."
+            )
+        for name, width in self._needed_views().items():
+            if name not in predictions.views:
+                raise ValueError(
+                    f"the calibrator was fitted on the view {name!r}, which is missing; pass it in features."
+                )
+            found = predictions.views[name].shape[1]
+            if found != width:
+                raise ValueError(
+                    f"{name} has {found} columns, but the calibrator was fitted on {width}; "
+                    "compute the features in the same way."
+                )
+
+    def _needed_views(self) -> dict[str, int]:
+        """Return name and width of the views that `calibrate` reads."""
+        return dict(self.view_widths_)

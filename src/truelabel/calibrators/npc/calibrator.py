@@ -1,0 +1,335 @@
+"""NPC: noisy prediction calibration."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from truelabel import device as devices
+from truelabel.arrays import Floats, row_blocks
+from truelabel.calibrators.base import Calibrator
+from truelabel.calibrators.npc.dirichlet import SAMPLERS, dirichlet_mode, expected_entropy
+from truelabel.calibrators.npc.model import DirichletVAE, Link
+from truelabel.calibrators.npc.prior import Belief, ExpertPrior, Prior, VotePrior
+from truelabel.calibrators.npc.report import Report
+from truelabel.calibrators.npc.training import Concentrations, Shape, train
+from truelabel.calibrators.npc.trunk import Source, array_trunk, last_linear, network_trunk, standardise
+from truelabel.predictions import Predictions
+from truelabel.progress import Progress
+
+CUT = 1e-6  # probability of ŷ that the sum over classes may leave out; see DirichletVAE.calibrate
+BLOCK_CELLS = 2_000_000  # entries of H held at a time
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a recipe sets where the user does not."""
+
+    shape: Shape
+    sampler: str
+    link: Link
+    draw_predictions: bool
+    hidden: tuple[int, ...]
+    epochs: int
+    least_steps: int
+    batch_size: int | None
+
+
+RECIPES = {
+    "default": Recipe("shares", "exact", "exp", True, (256,), epochs=10, least_steps=600, batch_size=None),
+    "paper": Recipe("one-hot", "inverse-cdf", "softplus", False, (), epochs=10, least_steps=0, batch_size=128),
+}
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """q(y | ŷ, x) of each instance, at the class ŷ the classifier predicted.
+
+    Attributes
+    ----------
+    concentration : (n, c) array
+        α̂ of the Dirichlet distribution.
+    probs : (n, c) array
+        Its mode: the row of H that belongs to ŷ.
+    expected_entropy : (n,) array
+        Expected entropy of the class probabilities in nats: low where the calibrator is sure.
+    """
+
+    concentration: Floats
+    probs: Floats
+    expected_entropy: Floats
+
+
+class NPC(Calibrator):
+    """Noisy Prediction Calibration: learns H(x) = p(y | ŷ, x) and gives p(y | x) = Σ_k H_k(x) p(ŷ = k | x).
+
+    A Dirichlet variational autoencoder (Bae et al., ICML 2022) that needs a classifier's predictions on its noisy
+    training set: no clean label, no noise rate, no retraining.
+
+    Parameters
+    ----------
+    recipe : {"default", "paper"}
+        "default": prior and input from features that never saw the noisy labels, several experts in the prior,
+        exact Dirichlet sampling, a start from the classifier. "paper": the paper's prior, model, sampler and
+        settings, on `hidden` (or `features` where that is missing).
+    prior : Prior, optional
+        What believes; the recipe's where None.
+    trunk : torch.nn.Module, optional
+        The classifier's network. A copy with a fresh last layer, all of it trained, then reads `inputs` in place
+        of arrays.
+    shape : {"one-hot", "top-k", "shares"}, optional
+        What of the prior's votes becomes concentration; the recipe's ("shares"; paper: "one-hot") where None.
+    top_k : int, default 2
+        Classes that "top-k" keeps.
+    k : int, optional
+        Neighbours; chosen by evidence (paper: 10) where None.
+    rho : float, default 5
+        ρ, the prior's weight.
+    delta : float, default 1
+        δ, the prior's base concentration.
+    beta : float, default 1
+        β, the weight of the KL term.
+    sampler : {"exact", "inverse-cdf"}, optional
+        How y is drawn in training; the recipe's where None.
+    epochs, batch_size : int, optional
+        The recipe's where None (10 epochs, longer on small data; batches of 128, larger on large data).
+    learning_rate : float, default 1e-3
+        Adam's.
+    device : str, default "auto"
+        The best there is where "auto".
+    random_state : int, optional
+        Seed. Two fits with one seed on one machine are equal.
+    progress : bool or "auto"
+        Bars on standard error; "auto" shows them on a terminal.
+
+    Attributes
+    ----------
+    report_ : Report
+        What fitting found; print it.
+    history_ : list of float
+        Training loss by epoch.
+    network_ : DirichletVAE
+        The trained network.
+
+    Examples
+    --------
+    >>> import numpy as np, truelabel as tl
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(2, size=400)
+    >>> x = rng.normal(size=(400, 2)) + 4 * truth[:, None]
+    >>> noisy = np.where(rng.random(400) < 0.3, 1 - truth, truth)
+    >>> memorised = np.eye(2)[noisy] * 0.98 + 0.01
+    >>> said = tl.Predictions(features=x, probs=memorised, labels=noisy)
+    >>> npc = tl.NPC(random_state=0).fit(said)
+    >>> bool((npc.predict(said) == truth).mean() > 0.98)
+    True
+    """
+
+    def __init__(
+        self,
+        recipe: Literal["default", "paper"] = "default",
+        *,
+        prior: Prior | None = None,
+        trunk: nn.Module | None = None,
+        shape: Shape | None = None,
+        top_k: int = 2,
+        k: int | None = None,
+        rho: float = 5.0,
+        delta: float = 1.0,
+        beta: float = 1.0,
+        sampler: Literal["exact", "inverse-cdf"] | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float = 1e-3,
+        device: str = "auto",
+        random_state: int | None = None,
+        progress: bool | str = "auto",
+    ) -> None:
+        self.recipe = recipe
+        self.prior = prior
+        self.trunk = trunk
+        self.shape = shape
+        self.top_k = top_k
+        self.k = k
+        self.rho = rho
+        self.delta = delta
+        self.beta = beta
+        self.sampler = sampler
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.device = device
+        self.random_state = random_state
+        self.progress = progress
+
+    def _fit(self, predictions: Predictions) -> None:
+        recipe = self._check_parameters(len(predictions))
+        device = devices.resolve(self.device)
+        if self.trunk is not None and recipe is RECIPES["paper"] and predictions.hidden is None:
+            predictions = predictions._with(hidden=_hidden_layer(self.trunk, predictions, device))
+        seed = int(np.random.SeedSequence(self.random_state).generate_state(1)[0])
+        began = time.perf_counter()
+        with Progress(self.progress) as progress, torch.random.fork_rng():
+            torch.manual_seed(seed)
+            belief = self._prior(recipe).believe(predictions, device=device, seed=seed, progress=progress)
+            believed = time.perf_counter()
+            vae = self._network(recipe, predictions, belief).to(device)
+            steps = max(1, round(len(predictions) / self.batch_size_))
+            self.history_ = train(
+                vae,
+                Source(predictions, self.reads_),
+                predictions,
+                belief.shares,
+                Concentrations(self.shape or recipe.shape, self.top_k, self.rho, self.delta + vae.offset - 1),
+                beta=self.beta,
+                sampler=self.sampler or recipe.sampler,
+                draw_predictions=recipe.draw_predictions,
+                epochs=self.epochs or max(recipe.epochs, math.ceil(recipe.least_steps / steps)),
+                batch_size=self.batch_size_,
+                learning_rate=self.learning_rate,
+                device=device,
+                progress=progress,
+            )
+        self.network_ = vae
+        trained = time.perf_counter()
+        seconds = {"prior": believed - began, "autoencoder": trained - believed}
+        self.report_ = self._findings(predictions, belief, seconds)
+
+    def _check_parameters(self, n: int) -> Recipe:
+        if self.recipe not in RECIPES:
+            raise ValueError(f"recipe must be one of {', '.join(RECIPES)}, not {self.recipe!r}.")
+        recipe = RECIPES[self.recipe]
+        if self.sampler is not None and self.sampler not in SAMPLERS:
+            raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler!r}.")
+        if self.shape not in (None, "one-hot", "top-k", "shares"):
+            raise ValueError(f'shape must be "one-hot", "top-k" or "shares", not {self.shape!r}.')
+        if self.k is not None and not 1 <= self.k < n:
+            raise ValueError(f"k must be at least 1 and below the number of instances ({n}), not {self.k}.")
+        for name in ("rho", "delta", "beta", "learning_rate"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}.")
+        for name in ("top_k", "epochs", "batch_size"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}.")
+        # Large data need no more steps than middling ones, and large batches make the better use of a processor.
+        grown = 2 ** round(math.log2(max(n, 1) / 100))
+        self.batch_size_ = self.batch_size or recipe.batch_size or int(np.clip(grown, 32, 1024))
+        return recipe
+
+    def _prior(self, recipe: Recipe) -> Prior:
+        if self.prior is not None:
+            return self.prior
+        if recipe is RECIPES["paper"]:
+            return VotePrior(k=self.k or 10)
+        return ExpertPrior(k=self.k)
+
+    def _network(self, recipe: Recipe, predictions: Predictions, belief: Belief) -> DirichletVAE:
+        c = predictions.n_classes
+        if self.trunk is not None:
+            trunk, width = network_trunk(self.trunk)
+            self.reads_ = ["inputs"]
+            self.input_shape_ = tuple(np.shape(predictions.inputs)[1:])
+        else:
+            if recipe is RECIPES["paper"] and predictions.hidden is not None:
+                arrays = {"hidden": predictions.hidden}
+            else:
+                arrays = {name: predictions.views[name] for name in belief.scales or predictions.views}
+            self.reads_ = list(arrays)
+            trunk, width = array_trunk(standardise(arrays, belief.scales), c, recipe.hidden)
+        reliance = belief.trust if recipe.link == "exp" else 0.0
+        return DirichletVAE(trunk, width, c, link=recipe.link, reliance=reliance, strength=self.rho)
+
+    def _findings(self, predictions: Predictions, belief: Belief, seconds: dict[str, float]) -> Report:
+        predicted, labels = predictions.hard, predictions.labels
+        calibrated = self._calibrate(predictions).argmax(axis=1)
+        return Report(
+            recipe=self.recipe,
+            n=len(predictions),
+            classes=predictions.n_classes,
+            rho=self.rho,
+            disagreement=float(np.mean(belief.shares.argmax(axis=1) != predicted)),
+            changed=float(np.mean(calibrated != predicted)),
+            agreement=None if labels is None else float(np.mean(predicted == labels)),
+            seconds=seconds,
+            **belief.facts,
+        )
+
+    def _needed_views(self) -> dict[str, int]:
+        return {name: self.view_widths_[name] for name in self.reads_ if name in self.view_widths_}
+
+    def _check(self, predictions: Predictions) -> None:
+        super()._check(predictions)
+        if "hidden" in self.reads_ and predictions.hidden is not None:
+            needed, found = self.network_.trunk[0].mean.shape[0], predictions.hidden.shape[1]  # type: ignore[index]
+            if needed != found:
+                raise ValueError(
+                    f"hidden has {found} columns, but the calibrator was fitted on {needed}; take the same layer."
+                )
+
+    def _blocks(self, predictions: Predictions, per_row: int) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor]]:
+        """Yield rows, what the trunk reads of them, and p(ŷ | x)."""
+        device = next(self.network_.parameters()).device
+        source = Source(predictions, self.reads_)
+        self.network_.eval()
+        for rows in row_blocks(len(predictions), max(1, min(16_384, BLOCK_CELLS // per_row))):
+            yield rows, source(rows, device), torch.from_numpy(predictions.block(rows)).to(device)
+
+    @torch.inference_mode()
+    def _calibrate(self, predictions: Predictions) -> Floats:
+        c = predictions.n_classes
+        out = np.empty((len(predictions), c), dtype=np.float32)
+        for rows, x, probs in self._blocks(predictions, c * c if self.network_.link == "softplus" else c):
+            block = self.network_.calibrate(x, probs, cut=CUT)
+            out[rows] = (block / block.sum(1, keepdim=True)).cpu().numpy()
+        return out
+
+    def transition(self, predictions: Predictions) -> Iterator[Floats]:
+        """Yield H(x) of consecutive blocks of instances: arrays (block, c, c), H[i, k, j] = p(y = j | ŷ = k, x_i)."""
+        self._check(predictions)
+        for _, x, probs in self._blocks(predictions, predictions.n_classes**2):
+            with torch.inference_mode():
+                yield self.network_.transition(x, probs).cpu().numpy()
+
+    @torch.inference_mode()
+    def posterior(self, predictions: Predictions) -> Posterior:
+        """Return the Dirichlet distribution of each instance's true class, given what the classifier predicted."""
+        self._check(predictions)
+        alphas = [
+            self.network_.posterior(x, probs, probs.argmax(1))
+            for _, x, probs in self._blocks(predictions, predictions.n_classes)
+        ]
+        alpha = torch.cat(alphas)
+        return Posterior(
+            alpha.cpu().numpy(), dirichlet_mode(alpha).cpu().numpy(), expected_entropy(alpha).cpu().numpy()
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted calibrator to one `.safetensors` file; `truelabel.load` reads it."""
+        from truelabel.export.files import save
+
+        self._check_fitted()
+        save(self, path)
+
+    def export_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write `calibrate` as an ONNX graph: features (one input a view) and probs in, calibrated probs out."""
+        from truelabel.export.onnx import export
+
+        self._check_fitted()
+        export(self, path)
+
+
+def _hidden_layer(network: nn.Module, predictions: Predictions, device: torch.device) -> Floats:
+    """Return what enters the network's last linear layer, for the prior of the paper's recipe."""
+    from truelabel.integrations.pytorch import layer_inputs
+
+    _, last = last_linear(network)
+    return layer_inputs(network, last, Source(predictions, ["inputs"]), len(predictions), device)

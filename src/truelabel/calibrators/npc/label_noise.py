@@ -1,0 +1,100 @@
+"""The noise in the labels: its transition matrix, and what is left of a belief once it is taken into account.
+
+T[y, ỹ] = p(ỹ | y), rows sum to 1. Nothing here sees a true label: T comes from what experts that had not seen an
+instance's label say about it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from truelabel.arrays import Array, Floats, Ints, row_blocks
+
+SUREST = 0.2  # share of the instances believed to be of a class that its row of T is counted on
+FEWEST = 20  # ... but not fewer than these, where there are so many
+TINY = 1e-12
+BLOCK = 16_384
+SHARPEST = 8.0
+
+
+def estimate_transition(believed: Floats, labels: Ints) -> tuple[Array, Array]:
+    """Return T and the class shares p(y), counted on the instances whose class is surest.
+
+    Of the instances believed to be of class y, the surest fifth are of that class almost without exception, so
+    their labels show how labels of class y come out. What a row of T has off its diagonal is pulled towards an even
+    spread as far as chance alone would explain its unevenness (a James–Stein factor from the chi-square statistic).
+    """
+    c = believed.shape[1]
+    guessed = believed.argmax(axis=1)
+    transition = np.eye(c)
+    for y in range(c):
+        rows = np.flatnonzero(guessed == y)
+        if len(rows) < 2:
+            continue
+        kept = max(min(FEWEST, len(rows)), int(SUREST * len(rows)))
+        surest = rows[np.argsort(-believed[rows, y], kind="stable")[:kept]]
+        transition[y] = _row(np.bincount(labels[surest], minlength=c).astype(float), y)
+    shares = np.maximum(np.bincount(guessed, minlength=c) / len(guessed), 1e-3)
+    return transition, shares / shares.sum()
+
+
+def _row(counts: Array, y: int) -> Array:
+    c, total = len(counts), counts.sum()
+    right = (counts[y] + 0.5) / (total + 0.5 + 0.5 / c)
+    wrong = np.delete(counts, y)
+    even = np.full(c - 1, 1 / (c - 1))
+    spread = even
+    if wrong.sum() > 0 and c > 2:
+        expected = wrong.sum() / (c - 1)
+        surprise = np.square(wrong - expected).sum() / expected
+        pull = min(1.0, (c - 2) / max(surprise, TINY))
+        spread = pull * even + (1 - pull) * wrong / wrong.sum()
+    return np.insert((1 - right) * spread, y, right)
+
+
+def denoise(believed: Floats, transition: Array, shares: Array) -> Floats:
+    """Return p(y | x) from p(ỹ | x) = Σ_y p(y | x) T[y, ỹ], by multiplicative updates that keep it a distribution."""
+    c = len(transition)
+    forward = transition.astype(np.float32)
+    updates = 50 if c <= 50 else max(5, 2500 // c)
+    out = np.empty_like(believed)
+    for rows in row_blocks(len(believed), BLOCK):
+        p = np.tile(shares.astype(np.float32), (rows.stop - rows.start, 1))
+        for _ in range(updates):
+            p *= (believed[rows] / np.maximum(p @ forward, TINY)) @ forward.T
+        out[rows] = p / np.maximum(p.sum(axis=1, keepdims=True), TINY)
+    return out
+
+
+def given_label(clean: Floats, transition: Array, labels: Ints, sharpness: float) -> Floats:
+    """Return p(y | x, ỹ) ∝ p(y | x)^sharpness · T[y, ỹ]."""
+    log_t = np.log(np.maximum(transition, TINY)).astype(np.float32)
+    out = np.empty_like(clean)
+    for rows in row_blocks(len(clean), BLOCK):
+        mixed = np.float32(sharpness) * np.log(np.maximum(clean[rows], TINY)) + log_t[:, labels[rows]].T
+        mixed = np.exp(mixed - mixed.max(axis=1, keepdims=True))
+        out[rows] = mixed / mixed.sum(axis=1, keepdims=True)
+    return out
+
+
+def matching_sharpness(clean: Floats, transition: Array, shares: Array, labels: Ints) -> float:
+    """Return the exponent at which labels prove right as often as T says they are.
+
+    Beliefs from few or noisy neighbours are too flat, and a label that is wrong more often than not would then
+    outvote them. Between 1 and 8; expected agreement falls as the exponent rises.
+    """
+    expected = float(shares @ np.diag(transition))
+    rows = np.arange(len(labels))
+
+    def surplus(sharpness: float) -> float:
+        return float(given_label(clean, transition, labels, sharpness)[rows, labels].mean()) - expected
+
+    low, high = 1.0, SHARPEST
+    if surplus(low) <= 0:
+        return low
+    if surplus(high) >= 0:
+        return high
+    for _ in range(12):
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if surplus(middle) > 0 else (low, middle)
+    return float(np.sqrt(low * high))

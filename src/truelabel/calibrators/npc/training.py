@@ -1,0 +1,103 @@
+"""Training the autoencoder: the paper's evidence lower bound, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from truelabel.arrays import Floats
+from truelabel.calibrators.npc.dirichlet import SAMPLERS, Sampler, multi_gamma_kl
+from truelabel.calibrators.npc.model import DirichletVAE
+from truelabel.calibrators.npc.trunk import Source
+from truelabel.predictions import Predictions
+from truelabel.progress import Progress
+
+Shape = Literal["one-hot", "top-k", "shares"]
+
+
+@dataclass(frozen=True)
+class Concentrations:
+    """α_x = base + ρ·shape(p̄): how a belief becomes the prior's concentrations (paper, Eq. 7 and appendix).
+
+    "one-hot" puts ρ on the class with most votes, "top-k" gives the `top_k` first classes ρ times their share, and
+    "shares" does so for all classes. `base` is δ, and 1/c more in the paper's recipe.
+    """
+
+    shape: Shape
+    top_k: int
+    rho: float
+    base: float
+
+    def __call__(self, shares: Tensor) -> Tensor:
+        if self.shape == "one-hot":
+            shares = functional.one_hot(shares.argmax(1), shares.shape[1]).float()
+        elif self.shape == "top-k":
+            top = shares.topk(min(self.top_k, shares.shape[1]), dim=1)
+            shares = torch.zeros_like(shares).scatter(1, top.indices, top.values)
+        return self.base + self.rho * shares
+
+
+def negative_elbo(
+    vae: DirichletVAE,
+    x: Tensor,
+    probs: Tensor,
+    predicted: Tensor,
+    prior: Tensor,
+    *,
+    beta: float,
+    sampler: Sampler,
+) -> Tensor:
+    """−ELBO (paper, Eq. 6), a mean over the batch: Bernoulli likelihood of each class of ŷ, and β times the KL."""
+    posterior, logits = vae(x, probs, predicted, sampler)
+    target = functional.one_hot(predicted, logits.shape[1]).float()
+    reconstruction = functional.binary_cross_entropy_with_logits(logits, target, reduction="none").sum(1)
+    return (reconstruction + beta * multi_gamma_kl(posterior, prior)).mean()
+
+
+def train(
+    vae: DirichletVAE,
+    source: Source,
+    predictions: Predictions,
+    shares: Floats,
+    concentrations: Concentrations,
+    *,
+    beta: float,
+    sampler: str,
+    draw_predictions: bool,
+    epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    device: torch.device,
+    progress: Progress,
+) -> list[float]:
+    """Train `vae` in place with Adam; return the mean loss of each epoch.
+
+    ŷ is the class the classifier predicts, or drawn anew from p(ŷ | x) at each step (`draw_predictions`), so that
+    what is trained is what the sum over ŷ asks for.
+    """
+    draw = SAMPLERS[sampler]
+    optimizer = torch.optim.Adam(vae.parameters(), lr=learning_rate, fused=device.type != "mps")
+    vae.train()
+    history = []
+    n = len(predictions)
+    batches = max(1, round(n / batch_size))
+    for _ in progress.track(range(epochs), "autoencoder"):
+        order = torch.randperm(n).numpy()
+        total = 0.0
+        for rows in np.array_split(order, batches):
+            prior = concentrations(torch.from_numpy(shares[rows]).to(device))
+            probs = torch.from_numpy(predictions.block(rows)).to(device)
+            predicted = probs.multinomial(1)[:, 0] if draw_predictions else probs.argmax(1)
+            loss = negative_elbo(vae, source(rows, device), probs, predicted, prior, beta=beta, sampler=draw)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            total += float(loss.detach()) * len(rows)
+        history.append(total / n)
+    vae.eval()
+    return history

@@ -1,0 +1,134 @@
+"""Fitted calibrators in one `.safetensors` file: the tensors, and the configuration in its header."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+if TYPE_CHECKING:
+    from truelabel.calibrators.npc import NPC
+
+FORMAT = "truelabel"
+VERSION = 1
+
+
+class FileFormatError(ValueError):
+    """A file that cannot be loaded: damaged, too new, or not ours."""
+
+
+def save(npc: NPC, path: str | os.PathLike[str]) -> None:
+    """Write a fitted calibrator to `path`, whole or not at all."""
+    from truelabel import __version__
+
+    config = {
+        "parameters": _plain(npc.get_params(deep=False)),
+        "n_classes": npc.n_classes_,
+        "class_names": npc.class_names_,
+        "view_widths": npc.view_widths_,
+        "reads": npc.reads_,
+        "link": npc.network_.link,
+        "width": npc.network_.encoder.in_features - npc.n_classes_,
+        "hidden": _hidden_sizes(npc.network_.trunk) if npc.trunk is None else None,
+        "history": npc.history_,
+        "report": npc.report_.to_dict(),
+    }
+    header = {
+        "format": FORMAT,
+        "version": str(VERSION),
+        "written_by": __version__,
+        "config": json.dumps(config),
+    }
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in npc.network_.state_dict().items()}
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    save_file(tensors, partial, metadata=header)
+    partial.replace(target)
+
+
+def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device: str = "auto") -> NPC:
+    """Read a calibrator that `NPC.save` wrote. No code from the file is run.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trunk : torch.nn.Module, optional
+        The classifier's network, for a calibrator that was fitted with one: the file holds its weights, not its code.
+    device : str, default "auto"
+        Where the calibrator is to run.
+    """
+    from truelabel import device as devices
+    from truelabel.calibrators.npc import NPC
+    from truelabel.calibrators.npc.model import DirichletVAE, Standardise
+    from truelabel.calibrators.npc.report import Report
+    from truelabel.calibrators.npc.trunk import array_trunk, network_trunk
+
+    config, tensors = _read(path)
+    try:
+        npc = NPC(**config["parameters"])
+        npc.n_classes_ = config["n_classes"]
+        npc.class_names_ = None if config["class_names"] is None else tuple(config["class_names"])
+        npc.view_widths_ = config["view_widths"]
+        npc.reads_ = config["reads"]
+        npc.history_ = config["history"]
+        npc.report_ = Report(**config["report"])
+        if config["hidden"] is None:
+            if trunk is None:
+                raise FileFormatError(
+                    f"{path} was fitted with a trunk network; pass load(path, trunk=network) with the same network."
+                )
+            npc.trunk = trunk
+            body, _ = network_trunk(trunk)
+        else:
+            inside = tensors["trunk.0.mean"].shape
+            body, _ = array_trunk(
+                Standardise(torch.zeros(inside), torch.ones(inside)), config["width"], tuple(config["hidden"])
+            )
+        network = DirichletVAE(body, config["width"], npc.n_classes_, link=config["link"])
+        network.load_state_dict(tensors)
+    except (KeyError, TypeError) as error:
+        raise FileFormatError(f"{path} is damaged: its configuration is not complete ({error}).") from None
+    except RuntimeError as error:
+        cause = "the trunk is another network" if trunk is not None else "the file is damaged"
+        raise FileFormatError(f"{path} does not fit: {cause} ({error}).") from None
+    npc.network_ = network.to(devices.resolve(device)).eval()
+    return npc
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            if header.get("format") != FORMAT:
+                raise FileFormatError(f"{path} is a safetensors file, but not one that truelabel wrote.")
+            version = header.get("version", "")
+            if not version.isdecimal():
+                raise FileFormatError(f"{path} is damaged: it does not name its version.")
+            if int(version) > VERSION:
+                raise FileFormatError(
+                    f"{path} was written by truelabel {header.get('written_by')}, in a format newer than this one "
+                    "can read; upgrade truelabel."
+                )
+            config = json.loads(header["config"])
+            return config, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+        raise FileFormatError(f"{path} is damaged, or not a safetensors file ({error}).") from None
+
+
+def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Keep what JSON can hold; a custom prior or a trunk is used by `fit` alone, or passed to `load`."""
+    return {name: value for name, value in parameters.items() if isinstance(value, (str, int, float, bool, type(None)))}
+
+
+def _hidden_sizes(trunk: nn.Module) -> list[int]:
+    linear = [layer for layer in trunk.children() if isinstance(layer, nn.Linear)]
+    return [layer.out_features for layer in linear] if any(isinstance(m, nn.ReLU) for m in trunk.children()) else []

@@ -1,0 +1,1 @@
+"""truelabel with the libraries people train in."""

@@ -1,0 +1,64 @@
+"""The ways to train a classifier on noisy labels, one file each.
+
+Every class is a set of parameters with one verb, ``fit(split, network, seed=…)``, that returns a `Trained`
+classifier.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from truelabel.methods.base import REGISTRY
+from truelabel.methods.base import Method as Method
+from truelabel.methods.causalnl import CausalNL as CausalNL
+from truelabel.methods.ce import CE as CE
+from truelabel.methods.cores2 import CORES2 as CORES2
+from truelabel.methods.coteaching import CoTeaching as CoTeaching
+from truelabel.methods.dualt import DualT as DualT
+from truelabel.methods.early_stop import EarlyStop as EarlyStop
+from truelabel.methods.forward import Forward as Forward
+from truelabel.methods.gce import GCE as GCE
+from truelabel.methods.jocor import JoCoR as JoCoR
+from truelabel.methods.joint import Joint as Joint
+from truelabel.methods.label_smoothing import LabelSmoothing as LabelSmoothing
+from truelabel.methods.rel import REL as REL
+from truelabel.methods.run import Batch as Batch
+from truelabel.methods.run import Run as Run
+from truelabel.methods.sce import SCE as SCE
+from truelabel.methods.trained import Trained as Trained
+from truelabel.methods.tvr import TVR as TVR
+
+
+class Entry(NamedTuple):
+    """A method by name: its class and what it does in a line."""
+
+    method: type[Method]
+    summary: str
+
+
+NAMES: dict[str, Entry] = {name: Entry(method, method.summary) for name, method in sorted(REGISTRY.items())}
+
+
+def build(name: str, **parameters: Any) -> Method:
+    """Return a method by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of `methods.NAMES`.
+    **parameters
+        Parameters of the method, such as ``epochs``.
+
+    Examples
+    --------
+    >>> from truelabel import methods
+    >>> methods.build("sce", epochs=30).beta
+    1.0
+    """
+    if name not in NAMES:
+        raise ValueError(f"There is no method named {name!r}; choose one of {', '.join(NAMES)}.")
+    try:
+        return NAMES[name].method(**parameters)
+    except TypeError as error:
+        known = ", ".join(NAMES[name].method().parameters())
+        raise ValueError(f"{name} does not take these parameters ({error}); it takes {known}.") from None

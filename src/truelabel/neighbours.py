@@ -1,0 +1,70 @@
+"""Exact nearest neighbours by faiss, over a reference set whose size is capped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from truelabel.arrays import Floats, Ints
+
+
+class Neighbours:
+    """Nearest neighbours among reference rows in Euclidean distance.
+
+    Parameters
+    ----------
+    reference : (r, d) float32 array
+        The rows to find.
+    """
+
+    def __init__(self, reference: Floats) -> None:
+        import faiss
+
+        self._index: Any = faiss.IndexFlatL2(reference.shape[1])
+        self._index.add(np.ascontiguousarray(reference))
+        self.size = len(reference)
+
+    def search(self, queries: Floats, k: int, own: Ints | None = None) -> tuple[Floats, Ints]:
+        """Return distances and positions of the k nearest reference rows of each query.
+
+        `own` gives the position each query has itself among the reference rows (−1: none); a row is not its own
+        neighbour.
+        """
+        extra = 0 if own is None else 1
+        squared, found = self._index.search(np.ascontiguousarray(queries), min(k + extra, self.size))
+        if own is not None:
+            keep = found != own[:, None]
+            keep[keep.all(axis=1), -1] = False
+            shape = (len(queries), found.shape[1] - 1)
+            squared, found = squared[keep].reshape(shape), found[keep].reshape(shape)
+        return np.sqrt(np.maximum(squared, 0)), found
+
+
+def stratified(labels: Ints, size: int, rng: np.random.Generator) -> Ints:
+    """Pick about `size` rows with every class at its share, and at least one of each; sorted."""
+    if size >= len(labels):
+        return np.arange(len(labels))
+    picked = []
+    for k in np.unique(labels):
+        rows = np.flatnonzero(labels == k)
+        count = max(1, round(size * len(rows) / len(labels)))
+        picked.append(rng.choice(rows, size=min(count, len(rows)), replace=False))
+    return np.sort(np.concatenate(picked))
+
+
+def shares(labels: Ints, weights: Floats, n_classes: int) -> Floats:
+    """Sum `weights` (n×k) by the neighbours' `labels` (n×k) and return each class's share."""
+    n = len(labels)
+    cells = (np.arange(n)[:, None] * n_classes + labels).ravel()
+    votes = np.bincount(cells, weights=weights.ravel(), minlength=n * n_classes)
+    votes = votes.reshape(n, n_classes)
+    return np.asarray(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1e-30), dtype=np.float32)
+
+
+def inverse_distance(distances: Floats) -> Floats:
+    """Weights 1/d; where a neighbour coincides with the query, only such neighbours count."""
+    zero = distances == 0
+    with np.errstate(divide="ignore"):
+        weights = 1 / distances
+    return np.where(zero.any(axis=1, keepdims=True), zero, weights).astype(np.float32)
