@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NOISE_RATE = 0.4
 EPOCHS = 200  # enough for the network to fit nearly all noisy labels
+CLEAN_EPOCHS = 100  # on clean labels it gains nothing after half as many
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,9 @@ def run(seed: int = 0, progress: bool | str = "auto") -> Demonstration:
     with Progress(progress) as bars:
         steps = iter(bars.track(range(4), "demonstration"))
         next(steps)
-        memorised = _trained(train, seed)
+        memorised = _trained(train, seed, EPOCHS)
         next(steps)
-        clean = _trained(data.train, seed)
+        clean = _trained(data.train, seed, CLEAN_EPOCHS)
         next(steps)
         before, said = _said(memorised, train), _said(memorised, data.test)
         paper = NPC("paper", random_state=seed, progress=False).fit(before)
@@ -88,10 +89,10 @@ def run(seed: int = 0, progress: bool | str = "auto") -> Demonstration:
     )
 
 
-def _trained(split: Split, seed: int) -> Trained:
+def _trained(split: Split, seed: int, epochs: int) -> Trained:
     from truelabel.methods import CE
 
-    return CE(epochs=EPOCHS).fit(split, network="mlp", seed=seed, progress=False)
+    return CE(epochs=epochs).fit(split, network="mlp", seed=seed, progress=False)
 
 
 def _said(model: Trained, split: Split) -> Predictions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,23 +44,27 @@ def read(path: str | os.PathLike[str], *, spool: str | os.PathLike[str] | None =
     """Read Predictions from `path`; see `Predictions.from_parquet`."""
     file = _open(path)
     layout = _Layout(file.schema_arrow, path)
+    if not file.metadata.num_rows:
+        raise ValueError(f"{path} has no rows; pass a file with at least one instance.")
     if spool is None:
         return layout.predictions(layout.arrays(file.read(columns=layout.wanted)))
     folder = Path(spool)
     folder.mkdir(parents=True, exist_ok=True)
     maps: dict[str, Array] = {}
+    texts: dict[str, list[Array]] = {}
     start, total = 0, file.metadata.num_rows
     for batch in file.iter_batches(columns=layout.wanted):
         for name, part in layout.arrays(batch).items():
-            if part.dtype == object:
-                part = part.astype(str)
+            if part.dtype == object:  # names: short, and of no one width
+                texts.setdefault(name, []).append(part)
+                continue
             if name not in maps:
-                dtype = np.dtype("U64") if part.dtype.kind == "U" else part.dtype
-                target = folder / f"{name.replace(os.sep, '_').replace(':', '_')}.npy"
-                maps[name] = np.lib.format.open_memmap(target, "w+", dtype, (total, *part.shape[1:]))
+                target = folder / f"{len(maps)}-{re.sub(r'[^A-Za-z0-9.-]', '_', name)}.npy"
+                target.unlink(missing_ok=True)  # who still has an older file mapped keeps it
+                maps[name] = np.lib.format.open_memmap(target, "w+", part.dtype, (total, *part.shape[1:]))
             maps[name][start : start + len(part)] = part
         start += len(batch)
-    return layout.predictions(maps)
+    return layout.predictions(maps | {name: np.concatenate(parts) for name, parts in texts.items()})
 
 
 def stream(path: str | os.PathLike[str], size: int = 65_536) -> Iterator[Predictions]:
@@ -74,6 +79,8 @@ def _open(path: str | os.PathLike[str]) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
     try:
         return pq.ParquetFile(path, memory_map=True)
     except pa.ArrowInvalid as error:
@@ -114,7 +121,7 @@ class _Layout:
         self.about: dict[str, Any] = json.loads((schema.metadata or {}).get(METADATA, b"{}"))
         self.parts: dict[str, list[str]] = {}
         for part in ("probs", "features", "hidden", "inputs", "labels", "ids"):
-            flat = [name for name in schema.names if name.startswith(part + "_")]
+            flat = _in_order([name for name in schema.names if name.startswith(part + "_")])
             if part in schema.names:
                 self.parts[part] = [part]
             elif flat and part in ("probs", "features", "hidden"):
@@ -135,7 +142,7 @@ class _Layout:
         out: dict[str, Array] = {}
         for part, names in self.parts.items():
             columns = [_to_numpy(table.column(name), name) for name in names]
-            array = columns[0] if len(columns) == 1 else np.column_stack(columns)
+            array = columns[0] if names == [part] else np.column_stack(columns)
             out[part] = array.reshape(len(array), *shapes[part]) if part in shapes else array
         return out
 
@@ -155,6 +162,12 @@ class _Layout:
         )
 
 
+def _in_order(names: list[str]) -> list[str]:
+    """Sort names that end in numbers by those (2 before 10); leave others as they are."""
+    ends = [name.rpartition("_")[2] for name in names]
+    return sorted(names, key=lambda name: int(name.rpartition("_")[2])) if all(map(str.isdecimal, ends)) else names
+
+
 def _to_numpy(column: Any, name: str) -> Array:
     import pyarrow as pa
 
@@ -162,7 +175,8 @@ def _to_numpy(column: Any, name: str) -> Array:
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if column.null_count:
         raise ValueError(f"column {name} has {column.null_count} missing values; fill them or drop the rows first.")
-    if not (pa.types.is_list(column.type) or pa.types.is_fixed_size_list(column.type)):
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if not any(is_kind(column.type) for is_kind in kinds):
         return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
     lengths = np.unique(column.value_lengths().to_numpy(zero_copy_only=False))
     if len(lengths) > 1:

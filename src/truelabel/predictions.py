@@ -10,6 +10,7 @@ import numpy as np
 
 from truelabel.arrays import Array, Floats, Ints, Rows, as_array, as_numbers, blocks, float32, matrix, pick
 
+PARTS = ("probs", "hidden", "inputs", "labels", "ids")
 SUM_TOLERANCE = 2e-3  # float16 rounds every entry by up to 0.05 %
 
 
@@ -99,8 +100,10 @@ class Predictions:
     @property
     def hard(self) -> Ints:
         """ŷ: the class the classifier gives each instance."""
-        parts = [np.argmax(self.probs[rows], axis=1) for rows in blocks(self.probs)]
-        return np.concatenate(parts).astype(np.int64)
+        out = np.empty(len(self), dtype=np.int64)
+        for rows in blocks(self.probs):
+            out[rows] = np.argmax(self.probs[rows], axis=1)
+        return out
 
     def block(self, rows: Rows) -> Floats:
         """Return rows of `probs` in float32, scaled to sum to 1 exactly."""
@@ -243,6 +246,8 @@ def _views(features: Any) -> dict[str, Array]:
     for name in features:
         if not isinstance(name, str) or not name:
             raise ValueError(f"features has a view named {name!r}; name every view with a non-empty string.")
+        if name in PARTS:
+            raise ValueError(f"features has a view named {name!r}, as another part is; give the view another name.")
     return {name: matrix(view, _view_title(name)) for name, view in features.items()}
 
 
@@ -284,18 +289,18 @@ def _labels(value: Any, c: int, names: tuple[str, ...] | None) -> Ints:
 
 
 def _whole(array: Array) -> Ints:
-    wrong = np.flatnonzero(~(array == np.floor(array)))
+    wrong = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
     if len(wrong):
         raise ValueError(f"labels has {array[wrong[0]]} in row {wrong[0]}; use whole class indices.")
     return array.astype(np.int64)
 
 
 def _named_labels(array: Array, names: tuple[str, ...] | None) -> Ints:
-    if names is None:
+    if names is None and len(array):
         raise ValueError(
             f"labels holds names (row 0 is {array[0]!r}); pass class_names in the order of the columns of probs."
         )
-    index = {name: k for k, name in enumerate(names)}
+    index = {name: k for k, name in enumerate(names or ())}
     missing = [(row, name) for row, name in enumerate(array) if str(name) not in index]
     if missing:
         row, name = missing[0]

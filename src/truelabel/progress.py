@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -50,11 +50,19 @@ class Progress:
 
     def track(self, items: Iterable[Item], title: str) -> Iterator[Item]:
         """Loop over `items` with a bar under `title`."""
-        if self._bars is None:
-            yield from items
-            return
-        total = len(items) if isinstance(items, Sized) else None
-        task = self._bars.add_task(title, total=total)
+        advance = self.bar(title, len(items) if isinstance(items, Sized) else None)
         for item in items:
             yield item
-            self._bars.advance(task)
+            advance(title)
+
+    def bar(self, title: str, total: int | None, done: int = 0) -> Callable[[str], None]:
+        """Start a bar; calling what is returned moves it on by one, under a new title."""
+        bars = self._bars
+        if bars is None:
+            return lambda title: None
+        task = bars.add_task(title, total=total, completed=done)
+
+        def advance(title: str) -> None:
+            bars.update(task, advance=1, description=title)
+
+        return advance

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -33,23 +35,29 @@ def save(npc: NPC, path: str | os.PathLike[str]) -> None:
         "class_names": npc.class_names_,
         "view_widths": npc.view_widths_,
         "reads": npc.reads_,
+        "input_shape": getattr(npc, "input_shape_", None),
         "link": npc.network_.link,
         "width": npc.network_.encoder.in_features - npc.n_classes_,
         "hidden": _hidden_sizes(npc.network_.trunk) if npc.trunk is None else None,
         "history": npc.history_,
         "report": npc.report_.to_dict(),
     }
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in npc.network_.state_dict().items()}
+    written = json.dumps(config, default=np.generic.item)  # a parameter from a grid may be NumPy's
     header = {
         "format": FORMAT,
         "version": str(VERSION),
         "written_by": __version__,
-        "config": json.dumps(config),
+        "config": written,
+        "checksum": _checksum(written, tensors),
     }
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in npc.network_.state_dict().items()}
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
-    save_file(tensors, partial, metadata=header)
-    partial.replace(target)
+    try:
+        save_file(tensors, partial, metadata=header)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device: str = "auto") -> NPC:
@@ -66,7 +74,7 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
     """
     from truelabel import device as devices
     from truelabel.calibrators.npc import NPC
-    from truelabel.calibrators.npc.model import DirichletVAE, Standardise
+    from truelabel.calibrators.npc.model import DirichletVAE, Link, Standardise
     from truelabel.calibrators.npc.report import Report
     from truelabel.calibrators.npc.trunk import array_trunk, network_trunk
 
@@ -77,6 +85,8 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
         npc.class_names_ = None if config["class_names"] is None else tuple(config["class_names"])
         npc.view_widths_ = config["view_widths"]
         npc.reads_ = config["reads"]
+        if config["link"] not in get_args(Link) or not {*npc.view_widths_, "hidden", "inputs"}.issuperset(npc.reads_):
+            raise FileFormatError(f"{path} is damaged: its configuration contradicts itself.")
         npc.history_ = config["history"]
         npc.report_ = Report(**config["report"])
         if config["hidden"] is None:
@@ -85,6 +95,7 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
                     f"{path} was fitted with a trunk network; pass load(path, trunk=network) with the same network."
                 )
             npc.trunk = trunk
+            npc.input_shape_ = tuple(config["input_shape"])
             body, _ = network_trunk(trunk)
         else:
             inside = tensors["trunk.0.mean"].shape
@@ -118,15 +129,27 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, torch
                     f"{path} was written by truelabel {header.get('written_by')}, in a format newer than this one "
                     "can read; upgrade truelabel."
                 )
-            config = json.loads(header["config"])
-            return config, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if _checksum(header["config"], tensors) != header["checksum"]:
+                raise FileFormatError(f"{path} is damaged: its contents do not match its checksum.")
+            return json.loads(header["config"]), tensors
+    except (SafetensorError, KeyError, json.JSONDecodeError, RecursionError) as error:
         raise FileFormatError(f"{path} is damaged, or not a safetensors file ({error}).") from None
+
+
+def _checksum(config: str, tensors: dict[str, torch.Tensor]) -> str:
+    """SHA-256 of what a file holds; safetensors itself notices a file cut short, but no changed byte."""
+    digest = hashlib.sha256(config.encode())
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
     """Keep what JSON can hold; a custom prior or a trunk is used by `fit` alone, or passed to `load`."""
-    return {name: value for name, value in parameters.items() if isinstance(value, (str, int, float, bool, type(None)))}
+    kinds = (str, int, float, bool, type(None), np.generic)
+    return {name: value for name, value in parameters.items() if isinstance(value, kinds)}
 
 
 def _hidden_sizes(trunk: nn.Module) -> list[int]:

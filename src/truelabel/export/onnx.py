@@ -47,6 +47,7 @@ def export(npc: NPC, path: str | os.PathLike[str]) -> None:
         dynamic_shapes={"parts": tuple({0: batch} for _ in examples)},
         opset_version=OPSET,
         dynamo=True,
+        external_data=False,
         verbose=False,
     )
 

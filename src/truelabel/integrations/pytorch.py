@@ -63,7 +63,8 @@ def predict(
     where = devices.resolve(device)
     views = encoder if isinstance(encoder, Mapping) else {} if encoder is None else {"features": encoder}
     networks = [module, *views.values()]
-    kept: dict[str, list[Any]] = {name: [] for name in ("logits", "labels", "inputs", "hidden", *views)}
+    kept: dict[str, list[Any]] = {name: [] for name in ("logits", "labels", "inputs", "hidden")}
+    seen: dict[str, list[Floats]] = {name: [] for name in views}
     hooked = None if layer is None else _submodule(module, layer)
     with (
         _evaluating(networks, where),
@@ -81,7 +82,7 @@ def predict(
                 )
             kept["logits"].append(logits.float().cpu().numpy())
             for name, view in views.items():
-                kept[name].append(_flat(view(on_device)))
+                seen[name].append(_flat(view(on_device)))
             if y is not None:
                 kept["labels"].append(np.asarray(y))
             if keep_inputs:
@@ -89,7 +90,7 @@ def predict(
     if not kept["logits"]:
         raise ValueError("loader gave no batch; pass one with at least one instance.")
     arrays = {name: np.concatenate(parts) if parts else None for name, parts in kept.items()}
-    features: Any = {name: arrays[name] for name in views}
+    features: Any = {name: np.concatenate(parts) for name, parts in seen.items()}
     return Predictions(
         arrays["logits"],
         features if features else arrays["hidden"],
@@ -156,14 +157,16 @@ def _outputs(layer: nn.Module | None, into: list[Any]) -> Iterator[None]:
 @contextmanager
 def _evaluating(networks: Sequence[nn.Module], device: torch.device) -> Iterator[None]:
     """Put networks on the device in evaluation mode, and put them back afterwards."""
-    before = [(network, network.training, next(network.parameters(), None)) for network in networks]
-    homes = [None if first is None else first.device for _, _, first in before]
+    modes = [(part, part.training) for network in networks for part in network.modules()]
+    firsts = [next(network.parameters(), None) for network in networks]
+    homes = [None if first is None else first.device for first in firsts]
     try:
         for network in networks:
             network.to(device).eval()
         yield
     finally:
-        for (network, training, _), home in zip(before, homes, strict=True):
-            network.train(training)
+        for part, training in modes:
+            part.training = training
+        for network, home in zip(networks, homes, strict=True):
             if home is not None:
                 network.to(home)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from truelabel.arrays import Array, Floats
 from truelabel.calibrators.base import Calibrator
@@ -69,27 +69,27 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the classifier on the noisy labels `y`, then the calibrator on what it says."""
-        X, y = self._checked(X, y)
+        view, y = self._checked(X, y)
         check_classification_targets(y)
         encoder = LabelEncoder().fit(y)
         self.classes_ = encoder.classes_
         if len(self.classes_) < 2:
             raise ValueError("y has one class only; a classifier needs samples of at least 2 classes.")
-        self.estimator_ = clone(self._estimator()).fit(X, y)
+        self.estimator_ = clone(self._estimator()).fit(_columns_named(X, view), y)
         self.embed_ = None if self.embed is None else clone(self.embed).fit(X)
         self.calibrator_ = self._calibrator()
-        self.calibrator_.fit(self._said(X, labels=encoder.transform(y)))
+        self.calibrator_.fit(self._said(X, view, labels=encoder.transform(y)))
         return self
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the calibrated probability of each class."""
         check_is_fitted(self)
-        X = self._checked(X)
-        probs = self.calibrator_.calibrate(self._said(X)).astype(np.float64)
+        probs = self.calibrator_.calibrate(self._said(X, self._checked(X))).astype(np.float64)
         return probs / probs.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
 
     def predict(self, X: Any) -> Array:
         """Return the most probable true class."""
+        check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]  # type: ignore[no-any-return]
 
     def _estimator(self) -> Any:
@@ -113,21 +113,28 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             calibrator.set_params(random_state=self.random_state)
         return calibrator
 
-    def _said(self, X: Any, labels: Any = None) -> Predictions:
-        probs = self.estimator_.predict_proba(X)
+    def _said(self, X: Any, view: Any, labels: Any = None) -> Predictions:
+        probs = self.estimator_.predict_proba(_columns_named(X, view))
         columns = np.searchsorted(self.classes_, self.estimator_.classes_)
         if len(columns) != len(self.classes_) or not np.array_equal(self.classes_[columns], self.estimator_.classes_):
             raise ValueError(
                 "the frozen classifier knows other classes than y; pass the labels that it was trained on."
             )
-        features = X if self.embed_ is None else self.embed_.transform(X)
+        features = view if self.embed_ is None else self.embed_.transform(X)
         names = [str(name) for name in self.classes_]
         return Predictions(probs[:, np.argsort(columns)], features, labels=labels, class_names=names)
 
-    def _checked(self, X: Any, y: Any = None) -> Any:
-        """Check X as an array where it is the view itself; an `embed` step may take anything, texts for example."""
-        if self.embed is not None:
-            return X if y is None else (X, np.asarray(y))
-        # The estimator sees the data frame's own column names only if it gets the data frame.
-        checked = validate_data(self, X, *(() if y is None else (y,)), reset=y is not None, dtype=np.float64)
-        return checked
+    def _checked(self, X: Any, *y: Any) -> Any:
+        """Check X, and y in `fit`, as arrays where X is the view itself; an `embed` step may take anything."""
+        if self.embed is None:
+            return validate_data(self, X, *y, reset=bool(y), dtype=np.float64)
+        if not y:
+            return X
+        if y[0] is None:
+            raise ValueError("CalibratedClassifier requires y to be passed, but the target y is None")
+        return X, column_or_1d(y[0], warn=True)
+
+
+def _columns_named(X: Any, checked: Any) -> Any:
+    """Return the data frame itself, whose column names a classifier may go by, and else the checked array."""
+    return X if hasattr(X, "columns") else checked

@@ -6,7 +6,7 @@ classifier.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from truelabel.methods.base import REGISTRY
 from truelabel.methods.base import Method as Method
@@ -28,15 +28,7 @@ from truelabel.methods.sce import SCE as SCE
 from truelabel.methods.trained import Trained as Trained
 from truelabel.methods.tvr import TVR as TVR
 
-
-class Entry(NamedTuple):
-    """A method by name: its class and what it does in a line."""
-
-    method: type[Method]
-    summary: str
-
-
-NAMES: dict[str, Entry] = {name: Entry(method, method.summary) for name, method in sorted(REGISTRY.items())}
+NAMES: dict[str, str] = {name: method.summary for name, method in sorted(REGISTRY.items())}
 
 
 def build(name: str, **parameters: Any) -> Method:
@@ -58,7 +50,7 @@ def build(name: str, **parameters: Any) -> Method:
     if name not in NAMES:
         raise ValueError(f"There is no method named {name!r}; choose one of {', '.join(NAMES)}.")
     try:
-        return NAMES[name].method(**parameters)
+        return REGISTRY[name](**parameters)
     except TypeError as error:
-        known = ", ".join(NAMES[name].method().parameters())
+        known = ", ".join(REGISTRY[name]().parameters())
         raise ValueError(f"{name} does not take these parameters ({error}); it takes {known}.") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from truelabel.arrays import Array, Ints, as_array
 from truelabel.methods.checkpoint import Checkpoint
 from truelabel.methods.run import Batch, Labelled, NetworkLike, Run
 from truelabel.methods.trained import Trained
+from truelabel.progress import Progress
 
 REGISTRY: dict[str, type[Method]] = {}
 
@@ -175,16 +175,18 @@ class Method:
             saved = None if checkpoint is None else Checkpoint(checkpoint, run, seed)
             if saved is None or not saved.restore():
                 self.start(run)
-            with _bar(self, run, progress) as show:
+            with Progress(progress) as bars:
+                advance = bars.bar(self.name, self.total_epochs, run.epoch)
                 while run.epoch < self.total_epochs and not run.stopped:
                     self._epoch(run)
                     if saved is not None and (
                         run.epoch % checkpoint_every == 0 or run.stopped or run.epoch == self.total_epochs
                     ):
                         saved.write()
-                    show(run.history[-1])
+                    last = run.history[-1]
+                    advance(f"{self.name}: loss {last['loss']:.3f}, noisy accuracy {last['noisy_accuracy']:.1%}")
                     if on_epoch is not None:
-                        on_epoch(run.history[-1])
+                        on_epoch(last)
             self.finish(run)
             return Trained.of(run, split.class_names)
 
@@ -250,23 +252,3 @@ def _seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         yield
-
-
-@contextmanager
-def _bar(method: Method, run: Run, progress: bool | Literal["auto"]) -> Iterator[Callable[[dict[str, float]], None]]:
-    """Show a bar with loss and noisy accuracy while training, on a terminal."""
-    if not (sys.stderr.isatty() if progress == "auto" else progress):
-        yield lambda record: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(method.name, total=method.total_epochs, completed=run.epoch)
-
-        def show(record: dict[str, float]) -> None:
-            title = f"{method.name}: loss {record['loss']:.3f}, noisy accuracy {record['noisy_accuracy']:.1%}"
-            bars.update(task, advance=1, description=title)
-
-        yield show

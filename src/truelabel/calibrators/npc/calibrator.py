@@ -16,7 +16,7 @@ from torch import nn
 from truelabel import device as devices
 from truelabel.arrays import Floats, row_blocks
 from truelabel.calibrators.base import Calibrator
-from truelabel.calibrators.npc.dirichlet import SAMPLERS, dirichlet_mode, expected_entropy
+from truelabel.calibrators.npc.dirichlet import SAMPLERS, expected_entropy
 from truelabel.calibrators.npc.model import DirichletVAE, Link
 from truelabel.calibrators.npc.prior import Belief, ExpertPrior, Prior, VotePrior
 from truelabel.calibrators.npc.report import Report
@@ -297,20 +297,19 @@ class NPC(Calibrator):
         self._check(predictions)
         for _, x, probs in self._blocks(predictions, predictions.n_classes**2):
             with torch.inference_mode():
-                yield self.network_.transition(x, probs).cpu().numpy()
+                block = self.network_.transition(x, probs).cpu().numpy()
+            yield block  # outside the mode, which would otherwise hold in the caller's loop
 
     @torch.inference_mode()
     def posterior(self, predictions: Predictions) -> Posterior:
         """Return the Dirichlet distribution of each instance's true class, given what the classifier predicted."""
         self._check(predictions)
-        alphas = [
+        blocks = [
             self.network_.posterior(x, probs, probs.argmax(1))
             for _, x, probs in self._blocks(predictions, predictions.n_classes)
         ]
-        alpha = torch.cat(alphas)
-        return Posterior(
-            alpha.cpu().numpy(), dirichlet_mode(alpha).cpu().numpy(), expected_entropy(alpha).cpu().numpy()
-        )
+        alpha, mode = (torch.cat(part) for part in zip(*blocks, strict=True))
+        return Posterior(alpha.cpu().numpy(), mode.cpu().numpy(), expected_entropy(alpha).cpu().numpy())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted calibrator to one `.safetensors` file; `truelabel.load` reads it."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from truelabel.calibrators.npc.dirichlet import Sampler
+from truelabel.calibrators.npc.dirichlet import Sampler, dirichlet_mode
 
 Link = Literal["softplus", "exp"]
 
@@ -113,10 +113,14 @@ class DirichletVAE(nn.Module):
         alpha = self._concentration(self._activations(f, probs) + per_class[predicted])
         return alpha, functional.linear(f, on_f, self.decoder.bias) + sampler(alpha) @ on_y
 
-    def posterior(self, x: Tensor, probs: Tensor, predicted: Tensor) -> Tensor:
-        """α̂(x, ŷ), the concentrations of q(y | ŷ, x)."""
+    def posterior(self, x: Tensor, probs: Tensor, predicted: Tensor) -> tuple[Tensor, Tensor]:
+        """α̂(x, ŷ), the concentrations of q(y | ŷ, x), and their mode, the row of H.
+
+        With the exp link the mode is taken from the activations: α̂ − 1 has few digits where it is small or cut.
+        """
         _, per_class = self._split(self.encoder)
-        return self._concentration(self._activations(self.trunk(x), probs) + per_class[predicted])
+        activations, chosen = self._activations(self.trunk(x), probs), per_class[predicted]
+        return self._concentration(activations + chosen), self._rows(activations, chosen.unsqueeze(1))[:, 0]
 
     def transition(self, x: Tensor, probs: Tensor) -> Tensor:
         """H(x) of shape (n, c, c): H[:, k, j] = p(y = j | ŷ = k, x)."""
@@ -128,8 +132,7 @@ class DirichletVAE(nn.Module):
         summed = activations.unsqueeze(1) + per_class
         if self.link == "exp":
             return summed.softmax(-1)
-        excess = functional.softplus(summed) + (self.offset - 1)
-        return excess / excess.sum(-1, keepdim=True)
+        return dirichlet_mode(self._concentration(summed))
 
     def calibrate(self, x: Tensor, probs: Tensor, cut: float = 0.0) -> Tensor:
         """p(y | x) = Σ_k H_k(x) p(ŷ = k | x).

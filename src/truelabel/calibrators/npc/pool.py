@@ -8,8 +8,9 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from truelabel.arrays import Floats, Ints
+from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
 
+BLOCK = 8_192
 FLOOR = 1e-6  # an expert that gives a class probability 0 should be outvoted, not obeyed
 
 
@@ -38,3 +39,12 @@ def likelihood_weights(experts: Sequence[Floats], labels: Ints) -> Floats:
     start = np.full(len(experts), 1 / len(experts))
     result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, 4)] * len(experts))
     return result.x.astype(np.float32)  # type: ignore[no-any-return]
+
+
+def pool_by_likelihood(experts: Sequence[Array], labels: Ints, asked: Ints) -> tuple[Floats, Floats]:
+    """Return the pool of the experts on all rows, and their weights, which the labels of the rows `asked` choose."""
+    weights = likelihood_weights([float32(p, asked) for p in experts], labels[asked])
+    out = np.empty(experts[0].shape, dtype=np.float32)
+    for rows in row_blocks(len(out), BLOCK):
+        out[rows] = pool([float32(p, rows) for p in experts], weights)
+    return out, weights

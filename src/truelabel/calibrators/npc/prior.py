@@ -21,14 +21,15 @@ from truelabel.calibrators.npc.label_noise import (
     given_label,
     matching_sharpness,
 )
-from truelabel.calibrators.npc.pool import likelihood_weights, logs, pool
+from truelabel.calibrators.npc.pool import logs, pool_by_likelihood
 from truelabel.neighbours import Neighbours, inverse_distance, shares, stratified
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 from truelabel.scale import Scale, moments
 
 QUERY_BLOCK = 8_192
-EVIDENCE_ROWS = 20_000  # rows on which pooling weights are fitted
+EVIDENCE_CELLS = 4_000_000  # probabilities of an expert that pooling weights are fitted on, at most
+EVIDENCE_ROWS = 20_000  # ... and rows
 TRIAL_ROWS = 2_000  # rows on which scale and k are tried
 
 
@@ -156,61 +157,63 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         c = predictions.n_classes
         reference = stratified(labels, self.reference, rng)
         experts: dict[tuple[str, str], Floats] = {}
-        scales: dict[str, Scale] = {}
-        ks: dict[str, int] = {}
+        votes: dict[str, _Vote] = {}
         for name, view in predictions.views.items():
-            vote = _Vote.best(view, labels, reference, c, self.k, self.CANDIDATES, rng)
-            scales[name], ks[name] = vote.scale, vote.k
+            vote = votes[name] = _Vote.best(view, labels, reference, c, self.k, self.CANDIDATES, rng)
             experts[name, "vote"], experts[name, "prediction vote"] = vote.everywhere(view, predictions, progress)
             experts[name, "head"] = out_of_fold(
                 view, vote.scale, labels, reference, c, device=device, seed=seed, progress=progress
             )
+        judged = predictions.out_of_sample and predictions.labels is not None
+        if judged:
+            experts["classifier", ""] = predictions.probs
+        some = np.sort(rng.choice(len(labels), _rows_asked(len(labels), c), replace=False))
+        believed, weights = pool_by_likelihood(list(experts.values()), labels, some)
 
-        some = np.sort(rng.choice(len(labels), min(EVIDENCE_ROWS, len(labels)), replace=False))
-        evidence = [p[some] for p in experts.values()]
-        if predictions.out_of_sample and predictions.labels is not None:
-            weights = likelihood_weights([*evidence, predictions.block(some)], labels[some])
-        else:
-            weights = np.append(likelihood_weights(evidence, labels[some]), np.float32(0))
         memorised = None
         if predictions.out_of_sample:
             memorised = 0.0
         elif predictions.labels is not None:
-            foreseen = pool(evidence, weights[:-1]).argmax(axis=1) == labels[some]
-            memorised = memorisation(float(np.mean(predicted == labels)), float(np.mean(foreseen)))
-        believed = np.empty((len(labels), c), dtype=np.float32)
-        for rows in row_blocks(len(labels), QUERY_BLOCK):
-            parts = [p[rows] for p in experts.values()]
-            believed[rows] = pool([*parts, predictions.block(rows)], weights)
-        transition, class_shares = estimate_transition(believed, labels)
+            foreseen = np.mean(believed[some].argmax(axis=1) == labels[some])
+            memorised = memorisation(float(np.mean(predicted == labels)), float(foreseen))
+
+        # A classifier that has half memorised a label spreads it to the neighbours, so that T, which looks at where
+        # labels agree with beliefs, must not hear what it says of them unless its predictions are out of sample.
+        unaware = [p for (_, kind), p in experts.items() if judged or kind != "prediction vote"]
+        sure = believed if judged else pool_by_likelihood(unaware, labels, some)[0]
+        transition, class_shares = estimate_transition(sure, labels)
         clean = denoise(believed, transition, class_shares)
         sharpness = matching_sharpness(clean[some], transition, class_shares, labels[some])
-        useful = self._useful(list(scales), list(experts), weights)
+
+        useful = self._useful(list(votes), list(experts), weights)
         facts = {
             "memorisation": memorised,
             "noise_rate": float(1 - class_shares @ np.diag(transition)),
-            "weights": {f"{view} {kind}": float(w) for (view, kind), w in zip(experts, weights, strict=False)}
-            | {"classifier": float(weights[-1])},
-            "views": {name: scales[name].name for name in useful},
-            "k": {name: ks[name] for name in useful},
+            "weights": {"classifier": 0.0}
+            | {" ".join(key).strip(): float(w) for key, w in zip(experts, weights, strict=True)},
+            "views": {name: votes[name].scale.name for name in useful},
+            "k": {name: votes[name].k for name in useful},
             "references": len(reference),
         }
         return Belief(
             given_label(clean, transition, labels, sharpness),
             trust=0.0 if memorised is None else trust_in(memorised),
-            scales={name: scales[name] for name in useful},
+            scales={name: votes[name].scale for name in useful},
             facts=facts,
         )
 
     def _useful(self, views: list[str], experts: list[tuple[str, str]], weights: Floats) -> list[str]:
         """Return the views whose experts have any weight to speak of."""
         by_view = {
-            name: sum(float(w) for (view, _), w in zip(experts, weights, strict=False) if view == name)
-            for name in views
+            name: sum(float(w) for (view, _), w in zip(experts, weights, strict=True) if view == name) for name in views
         }
         best = max(by_view, key=lambda name: by_view[name])
         least = self.LEAST_WEIGHT * sum(by_view.values())
         return [name for name in views if name == best or by_view[name] >= least]
+
+
+def _rows_asked(n: int, c: int) -> int:
+    return min(n, EVIDENCE_ROWS, max(1_000, EVIDENCE_CELLS // c))
 
 
 def memorisation(in_sample: float, out_of_fold: float) -> float:
@@ -247,7 +250,9 @@ class _Vote:
         """Try scales and numbers of neighbours on some rows; keep what predicts their labels best."""
         mean, deviation = moments(view)
         trial = np.sort(rng.choice(reference, min(TRIAL_ROWS, len(reference)), replace=False))
-        ks = [k] if k is not None else [k for k in candidates if k < len(reference) / 2] or [1]
+        ks = [k for k in candidates if k < len(reference) / 2] or [1]
+        if k is not None:
+            ks = [min(k, len(reference) - 1)]
         best, chosen = -np.inf, None
         for name in Scale.NAMES:
             scale = Scale(name, mean, deviation)

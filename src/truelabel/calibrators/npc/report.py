@@ -65,7 +65,7 @@ class Report:
         lines = [
             f"NPC, {self.recipe} recipe, on {self.n:,} instances of {self.classes} classes",
             f"  classifier agrees with the noisy labels on   {percent(self.agreement)}",
-            f"  of what others could not foresee it memorised {percent(self.memorisation)}",
+            f"  memorised, of what could not be foreseen     {percent(self.memorisation)}",
             f"  prior and classifier disagree on             {percent(self.disagreement)}",
             f"  class changed for                            {percent(self.changed)}",
             f"  estimated share of wrong labels              {percent(self.noise_rate)}",

@@ -35,7 +35,7 @@ class Concentrations:
 
     def __call__(self, shares: Tensor) -> Tensor:
         if self.shape == "one-hot":
-            shares = functional.one_hot(shares.argmax(1), shares.shape[1]).float()
+            shares = functional.one_hot(shares.argmax(1), shares.shape[1]).to(shares.dtype)
         elif self.shape == "top-k":
             top = shares.topk(min(self.top_k, shares.shape[1]), dim=1)
             shares = torch.zeros_like(shares).scatter(1, top.indices, top.values)
@@ -54,7 +54,7 @@ def negative_elbo(
 ) -> Tensor:
     """−ELBO (paper, Eq. 6), a mean over the batch: Bernoulli likelihood of each class of ŷ, and β times the KL."""
     posterior, logits = vae(x, probs, predicted, sampler)
-    target = functional.one_hot(predicted, logits.shape[1]).float()
+    target = functional.one_hot(predicted, logits.shape[1]).to(logits.dtype)
     reconstruction = functional.binary_cross_entropy_with_logits(logits, target, reduction="none").sum(1)
     return (reconstruction + beta * multi_gamma_kl(posterior, prior)).mean()
 

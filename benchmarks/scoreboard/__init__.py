@@ -1,0 +1,1 @@
+"""The scoreboard of `benchmarks/accuracy.py`: its cells, its columns, what is measured, and the summary."""

@@ -1,0 +1,169 @@
+"""The columns of the scoreboard: ways to turn what is known of a case into probabilities of the test set's classes.
+
+None of them reads a clean label, but for "clean".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from scoreboard.cells import Case
+from truelabel import NPC
+from truelabel.calibrators import KNN
+from truelabel.calibrators.npc.heads import out_of_fold
+from truelabel.progress import Progress
+from truelabel.scale import Scale, moments
+
+NEIGHBOURS = 50
+
+
+class Answer:
+    """A column's probabilities, its processor seconds, and whatever else it found out."""
+
+    def __init__(self, probs: np.ndarray, seconds: float, sureness: np.ndarray | None = None, **facts: Any) -> None:
+        self.probs, self.seconds, self.facts = probs, seconds, facts
+        self.sureness = probs.max(axis=1) if sureness is None else sureness
+
+
+class Columns:
+    """Answers for one case after another; what does not depend on the classifier is kept for the next case."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Any, ...], Any] = {}
+
+    def answer(self, column: str, case: Case) -> Answer:
+        """Run a column on a case."""
+        return _COLUMNS[column](self, case)
+
+    def classifier(self, case: Case) -> Answer:
+        return Answer(case.test.probs, 0.0)
+
+    def knn(self, case: Case) -> Answer:
+        """The vote of the noisy labels of 50 neighbours on the label-free features."""
+        k = min(NEIGHBOURS, len(case.train) // 20)
+        return self._once("knn", case, lambda: Answer(*_timed(lambda: KNN(k).fit(case.train).calibrate(case.test))))
+
+    def heads(self, case: Case) -> Answer:
+        """The mean of the heads that NPC's default recipe trains out of fold, of the same size and epochs."""
+        probs, seconds = self._once("heads", case, lambda: _timed(lambda: _heads(case, case.train.labels)))
+        return Answer(probs[len(case.train) :], seconds)
+
+    def temperature(self, case: Case) -> Answer:
+        """Temperature scaling by the noisy labels: the predictions that NPC gets, too."""
+
+        def scaled() -> np.ndarray:
+            logs, rows = _logs(case.train.probs), np.arange(len(case.train))
+
+            def loss(log_t: float) -> float:
+                return -float(log_softmax(logs / np.exp(log_t), axis=1)[rows, case.train.labels].mean())
+
+            log_t = minimize_scalar(loss, bounds=(-3, 3), method="bounded").x
+            return softmax(_logs(case.test.probs) / np.exp(log_t), axis=1)
+
+        return Answer(*_timed(scaled))
+
+    def paper(self, case: Case) -> Answer:
+        """NPC's paper recipe on the classifier's hidden layer."""
+        npc = NPC("paper", random_state=case.seed, progress=False)
+        return Answer(*_timed(lambda: npc.fit(case.train).calibrate(case.test)))
+
+    def npc(self, case: Case) -> Answer:
+        """NPC as it comes."""
+        npc = NPC(random_state=case.seed, progress=False)
+        probs, seconds = _timed(lambda: npc.fit(case.train).calibrate(case.test))
+        found = npc.report_
+        return Answer(
+            probs,
+            seconds,
+            -npc.posterior(case.test).expected_entropy,
+            memorisation=found.memorisation,
+            noise_rate=found.noise_rate,
+            weights=found.weights,
+            k=found.k,
+        )
+
+    def cleanlab(self, case: Case) -> Answer:
+        """Cleanlab's filter by the heads out of fold, then the same heads, five again, on what is left."""
+        before = self.heads(case)
+        probs, _ = self._once("heads", case, lambda: None)
+
+        def run() -> Answer:
+            from cleanlab.filter import find_label_issues
+
+            labels = case.train.labels
+            issues, seconds = _timed(
+                lambda: find_label_issues(labels, probs[: len(labels)].astype(np.float64), n_jobs=1)
+            )
+            again, more = _timed(lambda: _heads(case, labels, np.flatnonzero(~issues)))
+            return Answer(again[len(labels) :], before.seconds + seconds + more, removed=float(issues.mean()))
+
+        return self._once("cleanlab", case, run)
+
+    def clean(self, case: Case) -> Answer:
+        """A classifier trained in the same way on clean labels."""
+        return Answer(case.clean_probs, 0.0)
+
+    def _once(self, what: str, case: Case, run: Callable[[], Any]) -> Any:
+        key = (what, case.cell.data, case.cell.noise, case.cell.weak, case.seed)
+        if key not in self._kept:
+            while len(self._kept) > 6:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = run()
+        return self._kept[key]
+
+
+_COLUMNS: dict[str, Callable[[Columns, Case], Answer]] = {
+    "classifier": Columns.classifier,
+    "knn": Columns.knn,
+    "heads": Columns.heads,
+    "temperature": Columns.temperature,
+    "paper": Columns.paper,
+    "npc": Columns.npc,
+    "cleanlab": Columns.cleanlab,
+    "clean": Columns.clean,
+}
+
+TITLES = {
+    "classifier": "classifier",
+    "knn": "k-NN vote",
+    "heads": "heads' ensemble",
+    "temperature": "temperature",
+    "paper": "NPC, paper recipe",
+    "npc": "NPC",
+    "cleanlab": "cleanlab",
+    "clean": "clean labels",
+}
+
+
+def _heads(case: Case, labels: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    """Train heads on `rows` of the training set; return what they say of it out of fold, then of the test set."""
+    train, test = (said.views["features"] for said in (case.train, case.test))
+    rows = np.arange(len(train)) if rows is None else rows
+    torch.manual_seed(case.seed)
+    return out_of_fold(
+        np.concatenate([train, test]),
+        Scale(case.scale, *moments(train)),
+        labels,
+        rows,
+        case.train.n_classes,
+        device=torch.device("cpu"),
+        seed=case.seed,
+        progress=Progress(False),
+    )
+
+
+def _timed(run: Callable[[], Any]) -> tuple[Any, float]:
+    began = time.process_time()
+    result = run()
+    return result, time.process_time() - began
+
+
+def _logs(probs: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(probs, 1e-12))

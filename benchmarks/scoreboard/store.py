@@ -1,0 +1,84 @@
+"""What the scoreboard keeps on disk: finished cells, and cases with their trained classifiers' predictions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scoreboard.cells import Case, Cell, Sources, case
+from truelabel import Predictions
+
+Record = dict[str, Any]
+Key = tuple[str, int]
+
+
+def read_records(path: Path) -> dict[Key, Record]:
+    """Return the stored records; a line that was cut short is as good as none."""
+    stored: dict[Key, Record] = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        stored[record["cell"], record["seed"]] = record
+    return stored
+
+
+def append(path: Path, record: Record) -> None:
+    """Add a record as one line."""
+    with path.open("a") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def cached_case(cell: Cell, seed: int, sources: Sources) -> Case:
+    """Return the case from its file, or make it and write the file, where there is a folder for cases."""
+    if sources.cache is None:
+        return case(cell, seed, sources)
+    path = sources.cache / f"{cell.name.replace('/', ' ').replace(':', '')} {seed}.npz"
+    if path.exists():
+        return _read(path, cell, seed)
+    made = case(cell, seed, sources)
+    _write(path, made)
+    return made
+
+
+def _write(path: Path, made: Case) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial.npz")
+    parts = {
+        f"{name}_{part}": value
+        for name, said in (("train", made.train), ("test", made.test))
+        for part, value in (("probs", said.probs), ("features", said.features), ("hidden", said.hidden))
+    }
+    np.savez(
+        partial,
+        **parts,
+        labels=made.train.labels,
+        out_of_sample=made.train.out_of_sample,
+        truth=made.truth,
+        clean_probs=made.clean_probs,
+        scale=made.scale,
+        facts=json.dumps(made.facts),
+    )
+    partial.replace(path)
+
+
+def _read(path: Path, cell: Cell, seed: int) -> Case:
+    with np.load(path) as found:
+        train, test = (
+            Predictions(found[f"{name}_probs"], found[f"{name}_features"], hidden=found[f"{name}_hidden"])
+            for name in ("train", "test")
+        )
+        return Case(
+            cell,
+            seed,
+            train.replace(labels=found["labels"], out_of_sample=bool(found["out_of_sample"])),
+            test,
+            found["truth"],
+            found["clean_probs"],
+            str(found["scale"]),
+            json.loads(str(found["facts"])),
+        )

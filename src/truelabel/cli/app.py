@@ -1,0 +1,54 @@
+"""The application: its commands, grouped by who uses them, and how errors are shown."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from truelabel import __version__
+from truelabel.cli import apply, demo, fit, listings, train
+
+ENGINEERS = "For engineers: better predictions from a trained classifier"
+RESEARCHERS = "For researchers: noise, methods and experiments"
+
+app = typer.Typer(
+    name="truelabel",
+    help="Better predictions and cleaner data from a classifier that learned from noisy labels.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command("demo", rich_help_panel=ENGINEERS)(demo.demo)
+app.command("fit", rich_help_panel=ENGINEERS)(fit.fit)
+app.command("apply", rich_help_panel=ENGINEERS)(apply.apply)
+app.command("train", rich_help_panel=RESEARCHERS)(train.train)
+for _name, _command in listings.COMMANDS.items():
+    app.command(_name, rich_help_panel=RESEARCHERS)(_command)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None: ...
+
+
+def main() -> None:
+    """Run the command line; a user's mistake gives one line and exit code 1, a wrong call exit code 2."""
+    try:
+        app()
+    except (ValueError, OSError, ImportError) as error:
+        Console(stderr=True, highlight=False, soft_wrap=True).print("Error:", str(error), style="red", markup=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

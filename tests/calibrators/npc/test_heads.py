@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+import torch
+
+from truelabel.calibrators.npc.heads import FoldHeads, HeadSettings, out_of_fold
+from truelabel.progress import Progress
+from truelabel.scale import Scale, moments
+
+ONE_EPOCH = HeadSettings(epochs=1, least_steps=1)
+
+
+def foretold(x, labels, c, *, reference=None, seed=0, settings=None):
+    torch.manual_seed(seed)
+    return out_of_fold(
+        x,
+        Scale("columns", *moments(x)),
+        labels,
+        np.arange(len(x)) if reference is None else reference,
+        c,
+        device=torch.device("cpu"),
+        seed=seed,
+        progress=Progress(False),
+        settings=settings,
+    )
+
+
+def test_no_row_is_foretold_by_a_head_that_saw_its_label(problem):
+    """With the number of epochs given, as its choice looks at all labels."""
+    made = problem(n=60)
+    before = foretold(made.x, made.noisy, 3, settings=ONE_EPOCH)
+    for row in (0, 7, 31, 59):
+        flipped = made.noisy.copy()
+        flipped[row] = (flipped[row] + 1) % 3
+        after = foretold(made.x, flipped, 3, settings=ONE_EPOCH)
+        np.testing.assert_array_equal(after[row], before[row])
+        assert np.abs(after - before).max() > 1e-4
+
+
+def test_heads_fit_random_labels_no_better_than_chance(problem):
+    made = problem(n=200)
+    labels = np.random.default_rng(0).integers(3, size=200)
+    found = foretold(made.x, labels, 3)
+    assert (found.argmax(axis=1) == labels).mean() < 0.45
+    assert -np.log(found[np.arange(200), labels]).mean() > 1.05
+
+
+def test_heads_see_through_noisy_labels_of_blobs(problem):
+    made = problem(n=200)
+    found = foretold(made.x, made.noisy, 3)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
+    assert (found.argmax(axis=1) == made.truth).mean() > 0.95
+    assert -np.log(found[np.arange(200), made.noisy]).mean() < 0.95
+
+
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_very_few_rows_are_enough(problem, n):
+    found = foretold(*(problem(n=n, c=2).__dict__[part] for part in ("x", "noisy")), 2)
+    assert found.shape == (n, 2)
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
+
+
+def test_rows_outside_the_reference_get_the_mean_of_all_heads(problem):
+    made = problem(n=200)
+    reference = np.arange(0, 200, 2)
+    twin = made.x.copy()
+    twin[1] = twin[0]  # row 1 is outside the reference and equal to row 0, which is in it
+    found = foretold(twin, made.noisy, 3, reference=reference)
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
+    assert (found[1::2].argmax(axis=1) == made.truth[1::2])[1:].mean() > 0.95
+    assert not np.array_equal(found[0], found[1])
+    relabelled = made.noisy.copy()
+    relabelled[1::2] = 0
+    np.testing.assert_array_equal(foretold(twin, relabelled, 3, reference=reference), found)
+
+
+def test_the_heads_of_all_folds_are_networks_of_their_own():
+    torch.manual_seed(0)
+    heads = FoldHeads(3, 4, 6, 2)
+    x = torch.randn(5, 4)
+    together = heads(x)
+    for f in range(3):
+        hidden = torch.relu(x @ heads.first[f] + heads.first_bias[f])
+        torch.testing.assert_close(together[f], hidden @ heads.last[f] + heads.last_bias[f])
+    together[1].sum().backward()
+    assert (heads.first.grad[[0, 2]] == 0).all()
+    assert (heads.first.grad[1] != 0).any()

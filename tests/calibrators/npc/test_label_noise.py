@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from truelabel.calibrators.npc.label_noise import denoise, estimate_transition, given_label, matching_sharpness
+
+SYMMETRIC = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
+ASYMMETRIC = np.array([[0.6, 0.4, 0, 0], [0, 0.7, 0.3, 0], [0, 0, 0.95, 0.05], [0.2, 0.1, 0, 0.7]])
+
+
+def drawn(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return (rng.random((len(rows), 1)) > rows.cumsum(axis=1)).sum(axis=1).clip(max=rows.shape[1] - 1)
+
+
+def labelled(transition: np.ndarray, n: int = 20_000, seed: int = 0):
+    """p(y | x) of which a part is sure of itself, labels through T, and p(ỹ | x) = p(y | x) T."""
+    rng = np.random.default_rng(seed)
+    c = len(transition)
+    clean = rng.dirichlet(np.full(c, 0.1), size=n)
+    truth = drawn(clean, rng)
+    labels = drawn(transition[truth], rng)
+    return clean.astype(np.float32), truth, labels, (clean @ transition).astype(np.float32)
+
+
+@pytest.mark.parametrize("transition", [SYMMETRIC, ASYMMETRIC], ids=["symmetric", "asymmetric"])
+def test_a_known_transition_is_recovered_from_good_beliefs_within_four_points(transition):
+    _, truth, labels, believed = labelled(transition)
+    found, shares = estimate_transition(believed, labels)
+    np.testing.assert_allclose(found, transition, atol=0.04)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    np.testing.assert_allclose(shares, np.bincount(truth) / len(truth), atol=0.05)
+
+
+def test_without_noise_the_transition_is_the_identity():
+    clean, _, _, _ = labelled(SYMMETRIC)
+    found, _ = estimate_transition(clean, clean.argmax(axis=1))
+    np.testing.assert_allclose(found, np.eye(4), atol=0.01)
+
+
+def test_mistakes_of_few_instances_are_spread_evenly_as_far_as_chance_explains_them():
+    """Twenty instances with three mistakes on three classes say nothing about where mistakes go."""
+    believed = np.tile(np.array([0.7, 0.1, 0.1, 0.1], dtype=np.float32), (20, 1))
+    even = estimate_transition(believed, np.array([0] * 17 + [1, 2, 3]))[0][0]
+    np.testing.assert_allclose(even[1:], (1 - even[0]) / 3)
+    one_way = estimate_transition(believed, np.array([0] * 10 + [1] * 10))[0][0]
+    assert one_way[1] > 5 * one_way[2]
+
+
+def test_a_class_nobody_is_believed_to_be_of_keeps_its_labels():
+    believed = np.array([[0.8, 0.2, 0.0]] * 10 + [[0.2, 0.8, 0.0]] * 10, dtype=np.float32)
+    found, shares = estimate_transition(believed, np.array([0] * 10 + [1] * 10))
+    np.testing.assert_allclose(found[2], [0, 0, 1])
+    assert 0 < shares[2] < 0.002
+    assert shares.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("transition", [SYMMETRIC, ASYMMETRIC], ids=["symmetric", "asymmetric"])
+def test_denoising_undoes_the_transition(transition):
+    clean, _, _, believed = labelled(transition, 500)
+    found = denoise(believed, transition, np.full(4, 0.25))
+    assert np.abs(found - clean).mean() < 0.005
+    np.testing.assert_allclose(found @ transition, believed, atol=0.02)
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
+    assert np.abs(believed - clean).mean() > 0.05
+
+
+def test_denoising_leaves_an_exact_answer_where_it_starts_from_one():
+    """The truth is a fixed point of the updates: p / (p T) · p T = p."""
+    clean = np.array([0.4, 0.3, 0.2, 0.1])
+    found = denoise((clean @ ASYMMETRIC).astype(np.float32)[None], ASYMMETRIC, clean)
+    np.testing.assert_allclose(found[0], clean, atol=1e-5)
+
+
+def test_denoising_comes_within_two_points_of_a_sure_class():
+    found = denoise(SYMMETRIC.astype(np.float32), SYMMETRIC, np.full(4, 0.25))
+    np.testing.assert_allclose(found, np.eye(4), atol=0.02)
+
+
+def test_denoising_stays_a_distribution_where_no_distribution_explains_the_belief():
+    found = denoise(np.array([[1.0, 0, 0, 0]], dtype=np.float32), SYMMETRIC, np.full(4, 0.25))
+    np.testing.assert_allclose(found, [[1, 0, 0, 0]], atol=1e-3)
+
+
+def test_denoising_works_for_a_thousand_classes():
+    c = 1000
+    transition = np.full((c, c), 0.3 / (c - 1)) + (0.7 - 0.3 / (c - 1)) * np.eye(c)
+    found = denoise(transition[:3].astype(np.float32), transition, np.full(c, 1 / c))
+    assert found.argmax(axis=1).tolist() == [0, 1, 2]
+    assert found.max(axis=1).min() > 0.9
+
+
+def test_the_belief_given_a_label_is_bayes_rule_by_hand():
+    clean = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], dtype=np.float32)
+    transition = np.array([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
+    found = given_label(clean, transition, np.array([1, 0]), 1.0)
+    first = np.array([0.5 * 0.1, 0.3 * 0.6, 0.2 * 0.3])
+    second = np.array([0.1 * 0.8, 0.1 * 0.2, 0.8 * 0.3])
+    np.testing.assert_allclose(found, [first / first.sum(), second / second.sum()], rtol=1e-5)
+    sharper = given_label(clean, transition, np.array([1, 0]), 2.0)
+    first = np.array([0.5**2 * 0.1, 0.3**2 * 0.6, 0.2**2 * 0.3])
+    np.testing.assert_allclose(sharper[0], first / first.sum(), rtol=1e-5)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(1, 8))
+@settings(max_examples=25, deadline=None)
+def test_the_belief_given_a_label_is_on_the_simplex(seed, sharpness):
+    clean, _, labels, _ = labelled(ASYMMETRIC, 20, seed)
+    found = given_label(clean, ASYMMETRIC, labels, sharpness)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
+
+
+def test_beliefs_that_are_right_need_no_sharpening():
+    clean, truth, labels, _ = labelled(SYMMETRIC)
+    shares = np.bincount(truth) / len(truth)
+    assert matching_sharpness(clean, SYMMETRIC, shares, labels) == pytest.approx(1, abs=0.1)
+
+
+def test_flat_beliefs_are_sharpened_until_labels_prove_right_as_often_as_the_transition_says():
+    clean, truth, labels, _ = labelled(SYMMETRIC)
+    shares = np.bincount(truth) / len(truth)
+    flat = clean ** np.float32(1 / 3)
+    flat /= flat.sum(axis=1, keepdims=True)
+    sharpness = matching_sharpness(flat, SYMMETRIC, shares, labels)
+    assert sharpness == pytest.approx(3, abs=0.3)
+    agreeing = given_label(flat, SYMMETRIC, labels, sharpness)[np.arange(len(labels)), labels].mean()
+    assert agreeing == pytest.approx(0.7, abs=0.005)
+
+
+def test_sharpening_ends_at_eight():
+    """Beliefs that hold the label right as often as not, while T says that labels are mostly wrong."""
+    labels = np.arange(200) % 4
+    flat = np.full((200, 4), 0.24, dtype=np.float32)
+    flat[np.arange(200), labels] = 0.28
+    transition = np.full((4, 4), 0.2) + 0.2 * np.eye(4)
+    assert matching_sharpness(flat, transition, np.full(4, 0.25), labels) == 8
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.4])
+def test_the_pieces_together_find_most_wrong_labels(rate):
+    transition = np.full((4, 4), rate / 3) + (1 - rate * 4 / 3) * np.eye(4)
+    _, truth, labels, believed = labelled(transition, 4000)
+    found, shares = estimate_transition(believed, labels)
+    clean = denoise(believed, found, shares)
+    belief = given_label(clean, found, labels, matching_sharpness(clean, found, shares, labels))
+    assert (belief.argmax(axis=1) == truth).mean() > (labels == truth).mean() + 0.5 * rate

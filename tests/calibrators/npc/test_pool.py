@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import gmean
+
+from truelabel.calibrators.npc.pool import likelihood_weights, logs, pool
+
+
+def experts_and_labels(n: int = 1500, c: int = 3, seed: int = 0):
+    """One good expert, one that is worse, one of pure noise, and labels drawn from the truth."""
+    rng = np.random.default_rng(seed)
+    truth = 1.5 * rng.normal(size=(n, c))
+    labels = (rng.random((n, 1)) > softmax(truth, axis=1).cumsum(axis=1)).sum(axis=1).clip(max=c - 1)
+    good = softmax(truth + 0.3 * rng.normal(size=(n, c)), axis=1).astype(np.float32)
+    worse = softmax(truth + 1.5 * rng.normal(size=(n, c)), axis=1).astype(np.float32)
+    noise = softmax(1.5 * rng.normal(size=(n, c)), axis=1).astype(np.float32)
+    return [good, worse, noise], labels
+
+
+def log_likelihood(experts, weights, labels) -> float:
+    product = np.prod([p.astype(float) ** w for p, w in zip(experts, weights, strict=True)], axis=0)
+    return float(np.log(product[np.arange(len(labels)), labels] / product.sum(axis=1)).mean())
+
+
+def test_the_pool_is_the_normalised_product_of_powers():
+    (good, worse, _), _ = experts_and_labels(50)
+    expected = good**0.7 * worse**0.4
+    np.testing.assert_allclose(pool([good, worse], [0.7, 0.4]), expected / expected.sum(1, keepdims=True), atol=1e-5)
+
+
+def test_equal_weights_give_the_geometric_mean():
+    experts, _ = experts_and_labels(50)
+    mean = gmean(experts, axis=0)
+    np.testing.assert_allclose(pool(experts, [1 / 3] * 3), mean / mean.sum(1, keepdims=True), atol=1e-5)
+
+
+def test_no_weight_at_all_gives_an_even_belief():
+    experts, _ = experts_and_labels(5)
+    np.testing.assert_allclose(pool(experts, [0, 0, 0]), 1 / 3)
+
+
+def test_an_expert_that_rules_a_class_out_can_be_outvoted():
+    never, sure = np.array([[0.0, 1.0]], dtype=np.float32), np.array([[1 - 1e-9, 1e-9]], dtype=np.float32)
+    assert logs(never)[0, 0] == pytest.approx(np.log(1e-6))
+    assert pool([never, sure], [0.5, 1.0])[0, 0] > 0.99
+
+
+def test_the_weights_are_the_best_of_a_grid():
+    experts, labels = experts_and_labels()
+    experts = experts[:2]
+    weights = likelihood_weights(experts, labels)
+    steps = np.linspace(0, 2, 41)
+    scores = np.array([[log_likelihood(experts, (a, b), labels) for b in steps] for a in steps])
+    best = np.unravel_index(scores.argmax(), scores.shape)
+    np.testing.assert_allclose(weights, steps[list(best)], atol=0.05)
+    assert log_likelihood(experts, weights, labels) >= scores.max() - 1e-6
+
+
+def test_an_expert_of_pure_noise_gets_no_weight():
+    experts, labels = experts_and_labels()
+    weights = likelihood_weights(experts, labels)
+    assert weights[2] < 0.05
+    assert weights[0] > 0.6
+    assert weights[0] > weights[1]
+
+
+def test_weights_are_not_negative_even_for_an_expert_that_is_wrong_on_purpose():
+    (good, worse, _), labels = experts_and_labels()
+    against = softmax(-np.log(good), axis=1)
+    weights = likelihood_weights([worse, against], labels)
+    assert log_likelihood([worse, against], (0.5, -0.5), labels) > log_likelihood([worse], (0.5,), labels)
+    assert weights[1] == 0
