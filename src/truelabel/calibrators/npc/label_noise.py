@@ -11,7 +11,8 @@ import numpy as np
 from truelabel.arrays import Array, Floats, Ints, row_blocks
 
 SUREST = 0.2  # share of the instances believed to be of a class that its row of T is counted on
-FEWEST = 20  # ... but not fewer than these, where there are so many
+CLOSE = 0.95  # ... and all that are nearly as sure
+FEWEST = 50  # ... but not fewer than these, where there are so many
 TINY = 1e-12
 BLOCK = 16_384
 SHARPEST = 8.0
@@ -32,7 +33,8 @@ def estimate_transition(believed: Floats, labels: Ints) -> tuple[Array, Array]:
         if len(rows) < 2:
             continue
         kept = max(min(FEWEST, len(rows)), int(SUREST * len(rows)))
-        surest = rows[np.argsort(-believed[rows, y], kind="stable")[:kept]]
+        least = CLOSE * np.partition(believed[rows, y], -kept)[-kept]
+        surest = rows[believed[rows, y] >= least]
         transition[y] = _row(np.bincount(labels[surest], minlength=c).astype(float), y)
     shares = np.maximum(np.bincount(guessed, minlength=c) / len(guessed), 1e-3)
     return transition, shares / shares.sum()
