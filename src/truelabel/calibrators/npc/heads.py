@@ -18,6 +18,7 @@ from truelabel.progress import Progress
 from truelabel.scale import Scale
 
 FOLDS = 5
+PATIENT_STEPS = 100  # an epoch of small data is too short to lose patience by
 
 
 class FoldHeads(nn.Module):
@@ -48,6 +49,7 @@ class HeadSettings:
     learning_rate: float = 2e-3
     weight_decay: float = 1e-4
     least_steps: int = 300
+    patience: int = 3  # epochs without a better likelihood out of fold
 
 
 def out_of_fold(
@@ -88,7 +90,7 @@ def out_of_fold(
     batch = max(8, min(settings.batch_size, shortest // 4))
     per_epoch = max(1, shortest // batch)
     epochs = max(settings.epochs, math.ceil(settings.least_steps / per_epoch))
-    best, kept = math.inf, None
+    best, kept, since = math.inf, None, 0
     for _ in progress.track(range(epochs), "out-of-fold heads"):
         orders = torch.stack([rows[torch.randperm(len(rows))[: per_epoch * batch]] for rows in seen]).to(device)
         for step in range(per_epoch):
@@ -99,8 +101,12 @@ def out_of_fold(
             optimizer.step()
         held_out = _own_fold(heads, x, fold)
         loss_out = float(functional.nll_loss(held_out, y))
+        since += 1
         if loss_out < best:
+            since = 0
             best, kept = loss_out, ({k: v.detach().clone() for k, v in heads.state_dict().items()}, held_out)
+        if since >= settings.patience and since * per_epoch >= PATIENT_STEPS:
+            break
     assert kept is not None
     heads.load_state_dict(kept[0])
     return _everywhere(heads, view, scale, reference, kept[1], n_classes, device)
