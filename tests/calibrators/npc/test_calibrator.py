@@ -365,6 +365,12 @@ class TestNetworkMode:
         with pytest.raises(ValueError, match=r"reads raw inputs; pass Predictions\(inputs"):
             npc.calibrate(Predictions(images.said.probs, images.x))
 
+    def test_inputs_of_another_shape_are_refused(self, images):
+        npc = NPC(trunk=small_cnn(), epochs=1).fit(images.said)
+        other = images.said._with(inputs=images.said.inputs[:, :, :-1])
+        with pytest.raises(ValueError, match=r"inputs have shape .*, but the calibrator was fitted on"):
+            npc.calibrate(other)
+
     def test_a_trunk_that_is_no_network_is_refused(self, images):
         with pytest.raises(ValueError, match="no linear layer inside a larger module"):
             NPC(trunk=nn.Linear(16, 3)).fit(images.said)

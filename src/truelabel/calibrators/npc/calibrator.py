@@ -268,6 +268,13 @@ class NPC(Calibrator):
 
     def _check(self, predictions: Predictions) -> None:
         super()._check(predictions)
+        if "inputs" in self.reads_ and predictions.inputs is not None:
+            shape = tuple(np.shape(predictions.inputs)[1:])
+            if shape != self.input_shape_:
+                raise ValueError(
+                    f"inputs have shape {shape}, but the calibrator was fitted on {self.input_shape_}; "
+                    "prepare them in the same way."
+                )
         if "hidden" in self.reads_ and predictions.hidden is not None:
             needed, found = self.network_.trunk[0].mean.shape[0], predictions.hidden.shape[1]  # type: ignore[index]
             if needed != found:
