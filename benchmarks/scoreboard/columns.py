@@ -147,7 +147,7 @@ def _heads(case: Case, labels: np.ndarray, rows: np.ndarray | None = None) -> np
     train, test = (said.views["features"] for said in (case.train, case.test))
     rows = np.arange(len(train)) if rows is None else rows
     torch.manual_seed(case.seed)
-    return out_of_fold(
+    probs, _ = out_of_fold(
         np.concatenate([train, test]),
         Scale(case.scale, *moments(train)),
         labels,
@@ -157,6 +157,7 @@ def _heads(case: Case, labels: np.ndarray, rows: np.ndarray | None = None) -> np
         seed=case.seed,
         progress=Progress(False),
     )
+    return probs
 
 
 def _timed(run: Callable[[], Any]) -> tuple[Any, float]:

@@ -29,6 +29,12 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(
+            help="Predictions on noisily labelled instances that the classifier did not see.", show_default=False
+        ),
+    ] = None,
     recipe: Annotated[str, typer.Option(help="default or paper.")] = "default",
     k: Annotated[int | None, typer.Option(help="Neighbours; chosen by evidence if not given.")] = None,
     rho: Annotated[float, typer.Option(help="Weight ρ of the prior.")] = 5.0,
@@ -44,6 +50,8 @@ def fit(
 
     Example: truelabel fit train.parquet --out npc.safetensors
 
+    Example: truelabel fit train.parquet --validation held-out.parquet
+
     Example: truelabel fit --probs p.npy --features x.npy --labels y.npy
     """
     from truelabel.calibrators.npc import NPC
@@ -51,7 +59,9 @@ def fit(
     parts = {"probs": probs, "features": features, "hidden": hidden, "labels": labels}
     said = files.read(data, parts, logits=logits, out_of_sample=out_of_sample)
     chosen = cast(Literal["default", "paper"], recipe)
-    npc = NPC(chosen, k=k, rho=rho, epochs=epochs, random_state=seed, device=device).fit(said)
+    npc = NPC(chosen, k=k, rho=rho, epochs=epochs, random_state=seed, device=device)
+    held_out = None if validation is None else files.read(validation, {}, logits=logits, out_of_sample=True)
+    npc.fit(said, validation=held_out)
     npc.save(out)
     if as_json:
         print(json.dumps(npc.report_.to_dict() | {"file": str(out)}, indent=1))

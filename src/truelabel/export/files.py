@@ -41,6 +41,8 @@ def save(npc: NPC, path: str | os.PathLike[str]) -> None:
         "hidden": _hidden_sizes(npc.network_.trunk) if npc.trunk is None else None,
         "history": npc.history_,
         "report": npc.report_.to_dict(),
+        "transition_matrix": None if npc.transition_matrix_ is None else npc.transition_matrix_.tolist(),
+        "class_shares": None if npc.class_shares_ is None else npc.class_shares_.tolist(),
     }
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in npc.network_.state_dict().items()}
     written = json.dumps(config, default=np.generic.item)  # a parameter from a grid may be NumPy's
@@ -89,6 +91,8 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
             raise FileFormatError(f"{path} is damaged: its configuration contradicts itself.")
         npc.history_ = config["history"]
         npc.report_ = Report(**config["report"])
+        npc.transition_matrix_ = _array(config.get("transition_matrix"))
+        npc.class_shares_ = _array(config.get("class_shares"))
         if config["hidden"] is None:
             if trunk is None:
                 raise FileFormatError(
@@ -102,7 +106,7 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
             body, _ = array_trunk(
                 Standardise(torch.zeros(inside), torch.ones(inside)), config["width"], tuple(config["hidden"])
             )
-        network = DirichletVAE(body, config["width"], npc.n_classes_, link=config["link"])
+        network = DirichletVAE(body, config["width"], npc.n_classes_, link=config["link"], strength=npc.rho)
         network.load_state_dict(tensors)
     except (KeyError, TypeError) as error:
         raise FileFormatError(f"{path} is damaged: its configuration is not complete ({error}).") from None
@@ -111,6 +115,10 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
         raise FileFormatError(f"{path} does not fit: {cause} ({error}).") from None
     npc.network_ = network.to(devices.resolve(device)).eval()
     return npc
+
+
+def _array(values: list[Any] | None) -> np.ndarray[Any, np.dtype[Any]] | None:
+    return None if values is None else np.array(values, dtype=np.float64)
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:

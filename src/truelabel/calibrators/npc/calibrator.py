@@ -7,21 +7,22 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import torch
 from torch import nn
 
 from truelabel import device as devices
-from truelabel.arrays import Floats, row_blocks
+from truelabel.arrays import Array, Floats, float32, row_blocks
 from truelabel.calibrators.base import Calibrator
 from truelabel.calibrators.npc.dirichlet import SAMPLERS, expected_entropy
+from truelabel.calibrators.npc.expert_prior import ExpertPrior
 from truelabel.calibrators.npc.model import DirichletVAE, Link
-from truelabel.calibrators.npc.prior import Belief, ExpertPrior, Prior, VotePrior
+from truelabel.calibrators.npc.prior import Belief, Prior, VotePrior
 from truelabel.calibrators.npc.report import Report
 from truelabel.calibrators.npc.training import Concentrations, Shape, train
-from truelabel.calibrators.npc.trunk import Source, array_trunk, last_linear, network_trunk, standardise
+from truelabel.calibrators.npc.trunk import Source, array_trunk, headed_trunk, last_linear, network_trunk, standardise
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 
@@ -44,7 +45,7 @@ class Recipe:
 
 
 RECIPES = {
-    "default": Recipe("shares", "exact", "exp", True, (256,), epochs=10, least_steps=600, batch_size=None),
+    "default": Recipe("shares", "exact", "exp", True, (256,), epochs=5, least_steps=400, batch_size=None),
     "paper": Recipe("one-hot", "inverse-cdf", "softplus", False, (), epochs=10, least_steps=0, batch_size=128),
 }
 
@@ -118,6 +119,10 @@ class NPC(Calibrator):
         Training loss by epoch.
     network_ : DirichletVAE
         The trained network.
+    transition_matrix_ : (c, c) array or None
+        T[y, ỹ] = p(ỹ | y) of the labels, as the default recipe's prior estimates it.
+    class_shares_ : (c,) array or None
+        p(y), likewise.
 
     Examples
     --------
@@ -170,8 +175,33 @@ class NPC(Calibrator):
         self.random_state = random_state
         self.progress = progress
 
+    def fit(self, predictions: Predictions, y: None = None, *, validation: Predictions | None = None) -> Self:
+        """Learn from predictions on the (noisy) training set.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            What the classifier said about its training instances; `labels` are the noisy ones.
+        y : None
+            Ignored, there for scikit-learn's sake.
+        validation : Predictions, optional
+            What it said about instances it was not trained on, with their noisy labels: on these it is judged, and
+            the calibrator learns from both.
+        """
+        self._validation = validation
+        try:
+            return super().fit(predictions)
+        finally:
+            del self._validation
+
     def _fit(self, predictions: Predictions) -> None:
         recipe = self._check_parameters(len(predictions))
+        n, unseen = len(predictions), {}
+        if self._validation is not None:
+            if recipe is RECIPES["paper"]:
+                raise ValueError("the paper's recipe has no use for a validation set; leave it out.")
+            predictions = join(predictions, self._validation)
+            unseen = {"unseen": np.arange(n, len(predictions))}
         device = devices.resolve(self.device)
         if self.trunk is not None and recipe is RECIPES["paper"] and predictions.hidden is None:
             predictions = predictions._with(hidden=_hidden_layer(self.trunk, predictions, device))
@@ -179,14 +209,15 @@ class NPC(Calibrator):
         began = time.perf_counter()
         with Progress(self.progress) as progress, torch.random.fork_rng():
             torch.manual_seed(seed)
-            belief = self._prior(recipe).believe(predictions, device=device, seed=seed, progress=progress)
+            belief = self._prior(recipe).believe(predictions, device=device, seed=seed, progress=progress, **unseen)
             believed = time.perf_counter()
             vae = self._network(recipe, predictions, belief).to(device)
             steps = max(1, round(len(predictions) / self.batch_size_))
+            shown = predictions if belief.withheld is None else _withhold(predictions, belief.withheld)
             self.history_ = train(
                 vae,
                 Source(predictions, self.reads_),
-                predictions,
+                shown,
                 belief.shares,
                 Concentrations(self.shape or recipe.shape, self.top_k, self.rho, self.delta + vae.offset - 1),
                 beta=self.beta,
@@ -194,14 +225,15 @@ class NPC(Calibrator):
                 draw_predictions=recipe.draw_predictions,
                 epochs=self.epochs or max(recipe.epochs, math.ceil(recipe.least_steps / steps)),
                 batch_size=self.batch_size_,
-                learning_rate=self.learning_rate,
+                learning_rate=self.learning_rate * belief.pace,
                 device=device,
                 progress=progress,
             )
         self.network_ = vae
+        self.transition_matrix_, self.class_shares_ = belief.transition, belief.class_shares
         trained = time.perf_counter()
         seconds = {"prior": believed - began, "autoencoder": trained - believed}
-        self.report_ = self._findings(predictions, belief, seconds)
+        self.report_ = self._findings(predictions, belief, seconds, n)
 
     def _check_parameters(self, n: int) -> Recipe:
         if self.recipe not in RECIPES:
@@ -244,19 +276,30 @@ class NPC(Calibrator):
             else:
                 arrays = {name: predictions.views[name] for name in belief.scales or predictions.views}
             self.reads_ = list(arrays)
-            trunk, width = array_trunk(standardise(arrays, belief.scales), c, recipe.hidden)
+            scale = standardise(arrays, belief.scales)
+            if belief.start and recipe.link == "exp":
+                trunk, weight, bias = headed_trunk(scale, belief.start)
+                vae = self._vae(recipe, trunk, weight.shape[1], c, belief)
+                vae.start_from(weight, bias)
+                return vae
+            trunk, width = array_trunk(scale, c, recipe.hidden)
+        return self._vae(recipe, trunk, width, c, belief)
+
+    def _vae(self, recipe: Recipe, trunk: nn.Module, width: int, c: int, belief: Belief) -> DirichletVAE:
         reliance = belief.trust if recipe.link == "exp" else 0.0
         return DirichletVAE(trunk, width, c, link=recipe.link, reliance=reliance, strength=self.rho)
 
-    def _findings(self, predictions: Predictions, belief: Belief, seconds: dict[str, float]) -> Report:
-        predicted, labels = predictions.hard, predictions.labels
-        calibrated = self._calibrate(predictions).argmax(axis=1)
+    def _findings(self, predictions: Predictions, belief: Belief, seconds: dict[str, float], n: int) -> Report:
+        """Return what was found, of the n instances that the classifier was trained on."""
+        predicted = predictions.hard[:n]
+        labels = None if predictions.labels is None else predictions.labels[:n]
+        calibrated = self._calibrate(predictions).argmax(axis=1)[:n]
         return Report(
             recipe=self.recipe,
-            n=len(predictions),
+            n=n,
             classes=predictions.n_classes,
             rho=self.rho,
-            disagreement=float(np.mean(belief.shares.argmax(axis=1) != predicted)),
+            disagreement=float(np.mean(belief.shares[:n].argmax(axis=1) != predicted)),
             changed=float(np.mean(calibrated != predicted)),
             agreement=None if labels is None else float(np.mean(predicted == labels)),
             seconds=seconds,
@@ -339,3 +382,35 @@ def _hidden_layer(network: nn.Module, predictions: Predictions, device: torch.de
 
     _, last = last_linear(network)
     return layer_inputs(network, last, Source(predictions, ["inputs"]), len(predictions), device)
+
+
+def join(seen: Predictions, unseen: Predictions) -> Predictions:
+    """Put training and validation set together; what only one of them has is left out."""
+    if not isinstance(unseen, Predictions):
+        raise TypeError(f"validation is a truelabel.Predictions, not {type(unseen).__name__}; wrap the arrays first.")
+    if seen.labels is None or unseen.labels is None:
+        raise ValueError("a validation set judges the classifier by noisy labels; pass labels in both Predictions.")
+    if seen.n_classes != unseen.n_classes:
+        raise ValueError(f"validation has {unseen.n_classes} classes, but the training set has {seen.n_classes}.")
+    widths = [{name: view.shape[1] for name, view in part.views.items()} for part in (seen, unseen)]
+    if widths[0] != widths[1]:
+        raise ValueError(f"validation has the views {widths[1]}, but the training set has {widths[0]}.")
+
+    def both(one: Array | None, other: Array | None) -> Array | None:
+        return None if one is None or other is None else np.concatenate([one, other])
+
+    return Predictions(
+        np.concatenate([seen.probs, unseen.probs]),
+        {name: np.concatenate([float32(view), float32(unseen.views[name])]) for name, view in seen.views.items()},
+        hidden=both(seen.hidden, unseen.hidden),
+        inputs=both(seen.inputs, unseen.inputs),
+        labels=both(seen.labels, unseen.labels),
+        class_names=seen.class_names,
+    )
+
+
+def _withhold(predictions: Predictions, rows: Array) -> Predictions:
+    """Return predictions that say nothing of these rows."""
+    probs = np.array(predictions.probs, dtype=np.float32)
+    probs[rows] = 1 / predictions.n_classes
+    return predictions.replace(probs=probs)

@@ -63,8 +63,8 @@ def out_of_fold(
     seed: int,
     progress: Progress,
     settings: HeadSettings | None = None,
-) -> Floats:
-    """p(label | x) for every row of `view` by heads that have not seen it.
+) -> tuple[Floats, FoldHeads]:
+    """p(label | x) for every row of `view` by heads that have not seen it, and the heads.
 
     The heads train on the `reference` rows, cut into folds. A reference row is predicted by the head of its fold,
     any other by the mean of all heads. Of the states after each epoch the one with the best likelihood of the
@@ -109,7 +109,7 @@ def out_of_fold(
             break
     assert kept is not None
     heads.load_state_dict(kept[0])
-    return _everywhere(heads, view, scale, reference, kept[1], n_classes, device)
+    return _everywhere(heads, view, scale, reference, kept[1], n_classes, device), heads
 
 
 @torch.inference_mode()

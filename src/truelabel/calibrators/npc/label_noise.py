@@ -16,33 +16,67 @@ FEWEST = 50  # ... but not fewer than these, where there are so many
 TINY = 1e-12
 BLOCK = 16_384
 SHARPEST = 8.0
+MOST_MEMORISED = 0.5
 
 
-def estimate_transition(believed: Floats, labels: Ints) -> tuple[Array, Array]:
+def estimate_transition(
+    believed: Floats, labels: Ints, predicted: Ints | None = None, memorised: float | None = None
+) -> tuple[Array, Array]:
     """Return T and the class shares p(y), counted on the instances whose class is surest.
 
     Of the instances believed to be of class y, the surest fifth are of that class almost without exception, so
-    their labels show how labels of class y come out. What a row of T has off its diagonal is pulled towards an even
-    spread as far as chance alone would explain its unevenness (a James–Stein factor from the chi-square statistic).
+    their labels show how labels of class y come out. What differs between the rows' shares of right labels, and
+    within a row between the wrong ones, is evened out as far as chance alone would explain it (James–Stein factors
+    from chi-square statistics).
+
+    Parameters
+    ----------
+    believed : (n, c) array
+        p(ỹ | x).
+    labels : (n,) array
+        ỹ.
+    predicted : (n,) array, optional
+        Predictions of a classifier, which then has to second the class.
+    memorised : float, optional
+        Share of the wrong labels that the classifier repeats: by so much fewer wrong labels are counted where it
+        has to agree, which is made up for.
     """
     c = believed.shape[1]
     guessed = believed.argmax(axis=1)
-    transition = np.eye(c)
+    counts = np.zeros((c, c))
     for y in range(c):
-        rows = np.flatnonzero(guessed == y)
+        rows = np.flatnonzero(guessed == y if predicted is None else (guessed == y) & (predicted == y))
         if len(rows) < 2:
             continue
         kept = max(min(FEWEST, len(rows)), int(SUREST * len(rows)))
         least = CLOSE * np.partition(believed[rows, y], -kept)[-kept]
         surest = rows[believed[rows, y] >= least]
-        transition[y] = _row(np.bincount(labels[surest], minlength=c).astype(float), y)
+        counts[y] = np.bincount(labels[surest], minlength=c)
+    if memorised is not None:
+        counts = np.where(np.eye(c, dtype=bool), counts, counts / (1 - min(memorised, MOST_MEMORISED)))
     shares = np.maximum(np.bincount(guessed, minlength=c) / len(guessed), 1e-3)
+    right = _right(np.diag(counts), counts.sum(axis=1))
+    transition = np.stack([_row(counts[y], y, right[y]) for y in range(c)])
     return transition, shares / shares.sum()
 
 
-def _row(counts: Array, y: int) -> Array:
-    c, total = len(counts), counts.sum()
-    right = (counts[y] + 0.5) / (total + 0.5 + 0.5 / c)
+def _right(right: Array, total: Array) -> Array:
+    """Return the shares of right labels, pulled towards the common one as far as chance explains their spread."""
+    c = len(total)
+    rate = (right + 0.5) / (total + 0.5 + 0.5 / c)
+    counted = total > 0
+    if counted.sum() <= 3:
+        return np.where(counted, rate, 1.0)
+    common = right.sum() / total.sum()
+    variance = np.maximum(common * (1 - common), 0.25 / total.sum()) / np.maximum(total, 1)
+    surprise = float((np.square(rate - common) / variance)[counted].sum())
+    pull = min(1.0, (counted.sum() - 3) / max(surprise, TINY))
+    return np.where(counted, pull * common + (1 - pull) * rate, 1.0)
+
+
+def _row(counts: Array, y: int, right: float) -> Array:
+    """Return a row of T: `right` on the diagonal, the rest as the wrong labels are spread."""
+    c = len(counts)
     wrong = np.delete(counts, y)
     even = np.full(c - 1, 1 / (c - 1))
     spread = even

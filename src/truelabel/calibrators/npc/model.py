@@ -40,7 +40,8 @@ class DirichletVAE(nn.Module):
 
     - ``softplus`` (the paper): α̂ = softplus(a + U_k) + 1 + 1/c;
     - ``exp``: α̂ = exp(a + U_k) + 1, so that H_k = softmax(a + U_k) is Bayes' rule, and the sum over k is two matrix
-      products, whatever the number of classes.
+      products, whatever the number of classes. a is a logarithm of probabilities times the prior's weight ρ, since
+      α̂ − 1 is the mean of the prior's ρ·p̄ wherever the bound is tight.
 
     Parameters
     ----------
@@ -53,10 +54,10 @@ class DirichletVAE(nn.Module):
     link : {"softplus", "exp"}
         See above.
     reliance : float
-        With the exp link, a(x) holds `reliance` times log p(ŷ | x), the rest starts at (almost) zero, and reliance
-        is learned unless it is 0. At 1 the untrained network is the classifier itself.
+        With the exp link, a(x) holds `reliance` times log p(ŷ | x), and reliance is learned unless it is 0. The rest
+        starts at (almost) zero, or where `start_from` sets it. At 1 the untrained network is the classifier itself.
     strength : float
-        Σ(α̂ − 1) that the exp link starts from.
+        ρ: Σ(α̂ − 1) with the exp link, but for what U_k changes.
     """
 
     def __init__(
@@ -75,11 +76,18 @@ class DirichletVAE(nn.Module):
         self.encoder = nn.Linear(width + n_classes, n_classes)
         self.decoder = nn.Linear(width + n_classes, n_classes)
         self.reliance = nn.Parameter(torch.tensor(float(reliance)), requires_grad=reliance > 0)
+        self.log_strength = math.log(strength)
         if link == "exp":
             with torch.no_grad():
                 self.encoder.weight[:, :width] *= 0.01
                 self.encoder.weight[:, width:] = 0
-                self.encoder.bias.fill_(math.log(strength) - (1 - reliance) * math.log(n_classes))
+                self.encoder.bias.zero_()
+
+    @torch.no_grad()
+    def start_from(self, weight: Tensor, bias: Tensor) -> None:
+        """Set the encoder's weights on f(x), (c, width), and its bias."""
+        self.encoder.weight[:, : weight.shape[1]] = weight
+        self.encoder.bias[:] = bias
 
     @property
     def offset(self) -> float:
@@ -97,6 +105,7 @@ class DirichletVAE(nn.Module):
         activations = functional.linear(f, on_f, self.encoder.bias)
         if self.link == "exp":
             activations = activations + self.reliance * probs.clamp_min(FLOOR).log()
+            activations = activations.log_softmax(1) + self.log_strength
         return activations
 
     def _concentration(self, activations: Tensor) -> Tensor:

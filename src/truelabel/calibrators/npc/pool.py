@@ -41,10 +41,9 @@ def likelihood_weights(experts: Sequence[Floats], labels: Ints) -> Floats:
     return result.x.astype(np.float32)  # type: ignore[no-any-return]
 
 
-def pool_by_likelihood(experts: Sequence[Array], labels: Ints, asked: Ints) -> tuple[Floats, Floats]:
-    """Return the pool of the experts on all rows, and their weights, which the labels of the rows `asked` choose."""
-    weights = likelihood_weights([float32(p, asked) for p in experts], labels[asked])
+def pool_everywhere(experts: Sequence[Array], weights: Floats) -> Floats:
+    """Return the pool of the experts on all rows."""
     out = np.empty(experts[0].shape, dtype=np.float32)
     for rows in row_blocks(len(out), BLOCK):
         out[rows] = pool([float32(p, rows) for p in experts], weights)
-    return out, weights
+    return out

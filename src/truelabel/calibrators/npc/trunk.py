@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from truelabel.arrays import Array, Ints, as_numbers, float32
+from truelabel.calibrators.npc.heads import FoldHeads
 from truelabel.calibrators.npc.model import Standardise
 from truelabel.predictions import Predictions
 from truelabel.scale import Scale, moments
@@ -73,6 +74,29 @@ def array_trunk(scale: Standardise, width: int, hidden: tuple[int, ...]) -> tupl
         layers.append(nn.Linear(inside, width))
         inside = width
     return nn.Sequential(*layers), inside
+
+
+def headed_trunk(scale: Standardise, start: Mapping[str, tuple[FoldHeads, float]]) -> tuple[nn.Module, Tensor, Tensor]:
+    """Return a trunk that holds the first layers of all heads side by side, and the last layer that pools them.
+
+    The views come in the order of `start`, put side by side; a head reads its own view alone to begin with.
+    """
+    heads = [(part, weight) for part, weight in start.values()]
+    width = sum(part.first.shape[1] for part, _ in heads)
+    inside = sum(part.first.shape[0] * part.first.shape[2] for part, _ in heads)
+    layer = nn.Linear(width, inside)
+    last, bias = [], []
+    column = row = 0
+    with torch.no_grad():
+        layer.weight.zero_()
+        for part, weight in heads:
+            folds, d, hidden = part.first.shape
+            layer.weight[row : row + folds * hidden, column : column + d] = part.first.transpose(1, 2).reshape(-1, d)
+            layer.bias[row : row + folds * hidden] = part.first_bias.reshape(-1)
+            last.append(part.last.reshape(folds * hidden, -1) * (weight / folds))
+            bias.append(part.last_bias.mean(0)[0] * weight)
+            row, column = row + folds * hidden, column + d
+        return nn.Sequential(scale, layer, nn.ReLU()), torch.cat(last).T.cpu(), torch.stack(bias).sum(0).cpu()
 
 
 def network_trunk(network: nn.Module) -> tuple[nn.Module, int]:

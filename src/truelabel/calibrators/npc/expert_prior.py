@@ -1,0 +1,201 @@
+"""The default recipe's prior: several experts, judged by the noisy labels, and the labels judged by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+
+from truelabel.arrays import Array, Floats, Ints, float32
+from truelabel.calibrators.npc.heads import FoldHeads, out_of_fold
+from truelabel.calibrators.npc.label_noise import denoise, estimate_transition, given_label, matching_sharpness
+from truelabel.calibrators.npc.memorisation import judge
+from truelabel.calibrators.npc.pool import likelihood_weights, pool_everywhere
+from truelabel.calibrators.npc.prior import Belief
+from truelabel.calibrators.npc.votes import Vote
+from truelabel.neighbours import stratified
+from truelabel.predictions import Predictions
+from truelabel.progress import Progress
+
+EVIDENCE_CELLS = 4_000_000  # probabilities of an expert that pooling weights are fitted on, at most
+EVIDENCE_ROWS = 20_000  # ... and rows
+MOST_IN_SAMPLE = 2 / 3  # of the weight, for a classifier that saw the labels
+HEARD = 0.5  # trust from which the classifier is heard in counting T
+NOISY = 0.2  # noise rate from which the autoencoder learns at its full rate
+
+
+class ExpertPrior(BaseEstimator):  # type: ignore[misc]
+    """The default recipe's prior: experts on label-free features, pooled by the likelihood of the noisy labels.
+
+    The experts are, for each view, a k-NN vote of the labels and an out-of-fold head; and the classifier, as far as
+    it deserves trust. The first two have not seen the label of the instance they are asked about, so that the labels
+    can judge them, and their pool is p(ỹ | x). From it come the transition matrix T of the labels, p(y | x), and,
+    with each instance's own label, the belief p(y | x, ỹ) ∝ p(y | x) T[y, ỹ]. Without labels the classifier's
+    predictions take their place throughout.
+
+    Parameters
+    ----------
+    k : int, optional
+        Neighbours that vote. None tries several and keeps the one whose votes predict the noisy labels best.
+    reference : int, default 50000
+        At most this many instances vote and train heads, so that the cost stays linear in n.
+    """
+
+    LEAST_WEIGHT = 0.02  # a view whose experts together have less than this share is left out
+
+    def __init__(self, k: int | None = None, reference: int = 50_000) -> None:
+        self.k = k
+        self.reference = reference
+
+    def believe(
+        self,
+        predictions: Predictions,
+        *,
+        device: torch.device,
+        seed: int,
+        progress: Progress,
+        unseen: Ints | None = None,
+    ) -> Belief:
+        """Ask the experts and pool them; see `Prior`.
+
+        `unseen` are the rows that the classifier was not trained on, where that is known of some.
+        """
+        if not predictions.views:
+            raise ValueError(
+                "the default recipe needs features that did not see the noisy labels; pass Predictions(features=…), "
+                'or use recipe="paper" on the hidden layer.'
+            )
+        rng = np.random.default_rng(seed)
+        predicted = predictions.hard
+        labels = predicted if predictions.labels is None else predictions.labels
+        experts = self._ask(predictions, labels, rng, device=device, seed=seed, progress=progress)
+        asked = _some(len(labels), predictions.n_classes, rng)
+        weights = experts.weights(labels, asked)
+        believed = pool_everywhere(experts.said, weights)
+        transition, class_shares = estimate_transition(believed, labels)
+
+        memorised, trust = None, 0.0
+        if predictions.labels is not None and predictions.out_of_sample:
+            memorised, trust = 0.0, 1.0
+        elif predictions.labels is not None:
+            right = given_label(denoise(believed, transition, class_shares), transition, labels, 1.0)
+            memorised, trust = judge(right[np.arange(len(labels)), labels], predictions, unseen, rng)
+
+        heard = np.append(weights, 0).astype(np.float32)
+        withheld = None
+        if trust > 0 or unseen is not None:
+            joint = experts.weights(labels, asked if unseen is None else unseen, predictions.probs)
+            if unseen is None and not predictions.out_of_sample:
+                joint = in_sample(joint, weights)
+            heard = trust * joint + (1 - trust) * heard
+            said = [*experts.said, predictions.probs]
+            alone, believed = believed, pool_everywhere(said, heard)
+            if unseen is not None:
+                believed[unseen] = pool_everywhere([float32(p, unseen) for p in said], joint)
+                if trust < HEARD:
+                    withheld = np.ones(len(labels), dtype=bool)
+                    withheld[unseen] = False
+                heard = joint
+            if predictions.out_of_sample:
+                transition, class_shares = estimate_transition(believed, labels)
+            elif trust >= HEARD:
+                transition, class_shares = estimate_transition(alone, labels, predicted, memorised)
+        clean = denoise(believed, transition, class_shares)
+        sharpness = matching_sharpness(clean[asked], transition, class_shares, labels[asked])
+        noise_rate = float(1 - class_shares @ np.diag(transition))
+        by_view = experts.by_view(heard)
+        useful = self._useful(by_view)
+        return Belief(
+            given_label(clean, transition, labels, sharpness),
+            trust=float(heard[-1]),
+            scales={name: experts.votes[name].scale for name in useful},
+            start={name: (experts.heads[name], by_view[name]) for name in useful},
+            pace=min(1.0, (noise_rate / NOISY) ** 2),
+            withheld=withheld,
+            transition=transition,
+            class_shares=class_shares,
+            facts={
+                "memorisation": memorised,
+                "noise_rate": noise_rate,
+                "weights": {"classifier": float(heard[-1])} | experts.by_name(heard),
+                "views": {name: experts.votes[name].scale.name for name in useful},
+                "k": {name: experts.votes[name].k for name in useful},
+                "references": len(experts.reference),
+            },
+        )
+
+    def _ask(
+        self,
+        predictions: Predictions,
+        labels: Ints,
+        rng: np.random.Generator,
+        *,
+        device: torch.device,
+        seed: int,
+        progress: Progress,
+    ) -> _Experts:
+        c = predictions.n_classes
+        reference = stratified(labels, self.reference, rng)
+        said: dict[tuple[str, str], Floats] = {}
+        votes: dict[str, Vote] = {}
+        heads: dict[str, FoldHeads] = {}
+        for name, view in predictions.views.items():
+            vote = votes[name] = Vote.best(view, labels, reference, c, self.k, rng)
+            said[name, "vote"] = vote.everywhere(view, progress)
+            said[name, "head"], heads[name] = out_of_fold(
+                view, vote.scale, labels, reference, c, device=device, seed=seed, progress=progress
+            )
+        return _Experts(list(said), list(said.values()), votes, heads, reference)
+
+    def _useful(self, by_view: dict[str, float]) -> list[str]:
+        """Return the views whose experts have any weight to speak of."""
+        best = max(by_view, key=lambda name: by_view[name])
+        least = self.LEAST_WEIGHT * sum(by_view.values())
+        return [name for name, weight in by_view.items() if name == best or weight >= least]
+
+
+@dataclass(frozen=True)
+class _Experts:
+    """What the experts on the views say of all instances, and what they are made of."""
+
+    names: list[tuple[str, str]]
+    said: list[Floats]
+    votes: dict[str, Vote]
+    heads: dict[str, FoldHeads]
+    reference: Ints
+
+    def weights(self, labels: Ints, asked: Ints, classifier: Array | None = None) -> Floats:
+        """Return the weights, of the classifier last if it is asked, that the labels of the rows `asked` choose."""
+        all_said = self.said if classifier is None else [*self.said, classifier]
+        return likelihood_weights([float32(p, asked) for p in all_said], labels[asked])
+
+    def by_name(self, weights: Floats) -> dict[str, float]:
+        return {" ".join(name): float(w) for name, w in zip(self.names, weights, strict=False)}
+
+    def by_view(self, weights: Floats) -> dict[str, float]:
+        """Return the weight of all experts of each view."""
+        total = dict.fromkeys(self.votes, 0.0)
+        for (view, _), weight in zip(self.names, weights, strict=False):
+            total[view] += float(weight)
+        return total
+
+
+def in_sample(joint: Floats, without: Floats) -> Floats:
+    """Return weights of the experts and, last, of a classifier that saw the labels, which speak for it too loudly.
+
+    `joint` is what the labels choose for all, `without` what they choose for the experts alone. The classifier gets
+    its share, but not more than two thirds, and the pool is no sharper than the experts alone are.
+    """
+    total = float(without.sum())
+    share = min(float(joint[-1] / max(joint.sum(), 1e-6)), MOST_IN_SAMPLE)
+    others = without if share == MOST_IN_SAMPLE else joint[:-1]
+    others = others * ((1 - share) * total / max(float(others.sum()), 1e-6))
+    return np.append(others, share * total).astype(np.float32)
+
+
+def _some(n: int, c: int, rng: np.random.Generator) -> Ints:
+    """Pick rows that pooling weights are fitted on."""
+    rows = min(n, EVIDENCE_ROWS, max(1_000, EVIDENCE_CELLS // c))
+    return np.sort(rng.choice(n, rows, replace=False))

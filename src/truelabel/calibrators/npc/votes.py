@@ -1,0 +1,74 @@
+"""The k-NN vote of the noisy labels on one view."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
+from truelabel.calibrators.npc.pool import logs
+from truelabel.neighbours import Neighbours, shares
+from truelabel.progress import Progress
+from truelabel.scale import Scale, moments
+
+CANDIDATES = (5, 10, 20, 40, 80)  # numbers of neighbours that are tried
+SCALES = ("whole", "columns")  # the second has to be clearly better than the first
+CLEARLY = 3.0  # standard errors
+TRIAL_ROWS = 2_000
+QUERY_BLOCK = 8_192
+
+
+class Vote:
+    """The share of each label among the k nearest reference instances, the instance itself left out.
+
+    One vote more is shared by all labels as they are in the whole, so that no label has probability 0.
+    """
+
+    def __init__(self, scale: Scale, k: int, index: Neighbours, labels: Ints, reference: Ints, c: int) -> None:
+        self.scale, self.k, self.index = scale, k, index
+        self.labels, self.reference = labels[reference], reference
+        self.base = np.bincount(self.labels, minlength=c).astype(np.float32) / len(reference)
+
+    @classmethod
+    def best(cls, view: Array, labels: Ints, reference: Ints, c: int, k: int | None, rng: np.random.Generator) -> Vote:
+        """Try scales and numbers of neighbours (if k is None) on some rows; keep what predicts their labels best."""
+        mean, deviation = moments(view)
+        trial = np.sort(rng.choice(reference, min(TRIAL_ROWS, len(reference)), replace=False))
+        ks = [k for k in CANDIDATES if k < len(reference) / 2] or [1]
+        if k is not None:
+            ks = [min(k, len(reference) - 1)]
+        best: Floats | None = None
+        for name in SCALES:
+            scale = Scale(name, mean, deviation)
+            index = Neighbours(scale(float32(view, reference)))
+            vote = cls(scale, max(ks), index, labels, reference, c)
+            found = vote.neighbours(view, trial)
+            tried = [logs(vote.smoothed(found[:, :k]))[np.arange(len(trial)), labels[trial]] for k in ks]
+            most = max(range(len(ks)), key=lambda i: float(tried[i].mean()))
+            if best is None or clearly_above(tried[most], best):
+                best, chosen = tried[most], cls(scale, ks[most], index, labels, reference, c)
+        return chosen
+
+    def neighbours(self, view: Array, rows: slice | Ints) -> Ints:
+        positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        place = np.searchsorted(self.reference, positions).clip(max=len(self.reference) - 1)
+        own = np.where(self.reference[place] == positions, place, -1)
+        _, found = self.index.search(self.scale(float32(view, rows)), self.k, own)
+        return found
+
+    def smoothed(self, found: Ints) -> Floats:
+        k = found.shape[1]
+        votes = shares(self.labels[found], np.ones(found.shape, dtype=np.float32), len(self.base))
+        return np.asarray((k * votes + self.base) / (k + 1), dtype=np.float32)
+
+    def everywhere(self, view: Array, progress: Progress) -> Floats:
+        """Return the vote of the neighbours' labels."""
+        out = np.empty((len(view), len(self.base)), dtype=np.float32)
+        for rows in progress.track(list(row_blocks(len(view), QUERY_BLOCK)), "neighbours"):
+            out[rows] = self.smoothed(self.neighbours(view, rows))
+        return out
+
+
+def clearly_above(new: Floats, old: Floats) -> bool:
+    """Return whether one mean is above another, of the same instances, by more than chance would have it."""
+    gain = new - old
+    return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)))
