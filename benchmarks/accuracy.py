@@ -126,7 +126,6 @@ def run(task: Task, sources: Sources) -> Record:
             "accuracy": accuracy(answer.probs, made.truth),
             "ece": calibration_error(answer.probs, made.truth),
             "aurc": risk_coverage(answer.probs, made.truth, answer.sureness),
-            "aurc_confidence": risk_coverage(answer.probs, made.truth, answer.probs.max(axis=1)),
             "seconds": round(answer.seconds, 2),
             **answer.facts,
         }

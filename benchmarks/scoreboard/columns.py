@@ -82,7 +82,7 @@ class Columns:
         return Answer(
             probs,
             seconds,
-            -npc.posterior(case.test).expected_entropy,
+            -npc.posterior(case.test).p_wrong,
             memorisation=found.memorisation,
             noise_rate=found.noise_rate,
             weights=found.weights,

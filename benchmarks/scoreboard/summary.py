@@ -76,14 +76,13 @@ def accuracies(board: Board) -> str:
 
 
 def areas(board: Board) -> str:
-    """Return the table of areas; NPC is ranked by its posterior's expected entropy, the others by confidence."""
+    """Return the table of areas; NPC is ranked by its posterior's probability of being wrong, others by confidence."""
     rows = []
     for cell in board.records:
         values = [board.mean(cell, "aurc", column) for column in TITLES]
-        by_confidence = board.mean(cell, "aurc_confidence", "npc")
-        shown = ["" if value is None else f"{value:.2f}" for value in (*values, by_confidence)]
+        shown = ["" if value is None else f"{value:.2f}" for value in values]
         rows.append([cell, *shown])
-    return _table(["cell", *TITLES.values(), "NPC by confidence"], rows)
+    return _table(["cell", *TITLES.values()], rows)
 
 
 def checks(board: Board) -> Iterator[str]:

@@ -62,11 +62,14 @@ class Posterior:
         Its mode: the row of H that belongs to ŷ.
     expected_entropy : (n,) array
         Expected entropy of the class probabilities in nats: low where the calibrator is sure.
+    p_wrong : (n,) array
+        Probability that the calibrated class is wrong: 1 − max p(y | x). Of the two it ranks mistakes better.
     """
 
     concentration: Floats
     probs: Floats
     expected_entropy: Floats
+    p_wrong: Floats
 
 
 class NPC(Calibrator):
@@ -355,11 +358,12 @@ class NPC(Calibrator):
         """Return the Dirichlet distribution of each instance's true class, given what the classifier predicted."""
         self._check(predictions)
         blocks = [
-            self.network_.posterior(x, probs, probs.argmax(1))
+            (*self.network_.posterior(x, probs, probs.argmax(1)), self.network_.calibrate(x, probs, cut=CUT).amax(1))
             for _, x, probs in self._blocks(predictions, predictions.n_classes)
         ]
-        alpha, mode = (torch.cat(part) for part in zip(*blocks, strict=True))
-        return Posterior(alpha.cpu().numpy(), mode.cpu().numpy(), expected_entropy(alpha).cpu().numpy())
+        alpha, mode, surest = (torch.cat(part) for part in zip(*blocks, strict=True))
+        found = (alpha, mode, expected_entropy(alpha), 1 - surest)
+        return Posterior(*(part.cpu().numpy() for part in found))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted calibrator to one `.safetensors` file; `truelabel.load` reads it."""
