@@ -18,12 +18,12 @@ METADATA = b"truelabel"
 VIEW = "features:"
 
 
-def write(predictions: Predictions, path: str | os.PathLike[str]) -> None:
-    """Write `predictions` to `path`; see `Predictions.to_parquet`."""
+def write(predictions: Predictions, path: str | os.PathLike[str], truth: Array | None = None) -> None:
+    """Write `predictions` to `path`, see `Predictions.to_parquet`; `truth` becomes a column that `read` ignores."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = _columns(predictions)
+    columns = _columns(predictions) | ({} if truth is None else {"truth": truth})
     about: dict[str, Any] = {
         "class_names": predictions.class_names,
         "out_of_sample": predictions.out_of_sample,

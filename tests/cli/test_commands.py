@@ -135,7 +135,13 @@ def test_train_writes_predictions_that_fit_and_apply_read(tmp_path: Path) -> Non
     call("apply", out / "npc.safetensors", out / "test.parquet", "--out", out / "calibrated.csv")
 
 
-@pytest.mark.parametrize("room", ["methods", "datasets", "noise", "networks"])
+def test_train_lets_a_method_that_uses_clean_labels_know_some(tmp_path: Path) -> None:
+    words = ["--noise", "sn:0.3", "--method", "mlc", "--network", "mlp", "--epochs", 1, "--subset", 200]
+    call("train", *words, "--trusted", 40, "--out", tmp_path)
+    assert json.loads((tmp_path / "trained.json").read_text())["method"]["name"] == "mlc"
+
+
+@pytest.mark.parametrize("room", ["methods", "calibrators", "datasets", "noise", "networks"])
 def test_listings_name_everything(room: str) -> None:
     names = getattr(tl, room).NAMES
     assert json.loads(call(room, "--json")) == names
@@ -157,6 +163,8 @@ def test_listings_name_everything(room: str) -> None:
         (["apply", "{}/npc.safetensors", "{}/train.parquet", "--out", "x.xlsx"], "must end in"),
         (["train", "--out", "{}/t", "--noise", "fog:0.2"], "There is no noise 'fog'"),
         (["train", "--out", "{}/t", "--method", "magic"], "There is no method named 'magic'"),
+        (["train", "--out", "{}/t", "--method", "mlc"], "mlc uses clean labels; say with --trusted how many"),
+        (["train", "--out", "{}/t", "--trusted", "9"], "ce has no use for clean labels; leave trusted out"),
     ],
 )
 def test_mistakes_give_one_line_and_exit_code_1(
@@ -173,7 +181,7 @@ def test_mistakes_give_one_line_and_exit_code_1(
 
 
 def test_every_command_has_help_with_an_example() -> None:
-    for command in ("demo", "fit", "apply", "train", "methods", "datasets", "noise", "networks"):
+    for command in ("demo", "fit", "apply", "train", "methods", "calibrators", "datasets", "noise", "networks"):
         assert f"truelabel {command}" in call(command, "--help").replace("\n", " ")
 
 

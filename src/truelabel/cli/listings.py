@@ -1,4 +1,4 @@
-"""`truelabel methods`, `truelabel datasets`, `truelabel noise` and `truelabel networks`: what there is."""
+"""`truelabel methods`, `calibrators`, `datasets`, `noise` and `networks`: what there is."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def _listing(room: str, what: str, example: str) -> Callable[..., None]:
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "methods": _listing("methods", "ways to train a classifier on noisy labels", ""),
+    "calibrators": _listing("calibrators", "ways to calibrate what a classifier says", ""),
     "datasets": _listing("datasets", "datasets that can be loaded by name", ""),
     "noise": _listing("noise", "kinds of label noise", " --json"),
     "networks": _listing("networks", "networks", ""),

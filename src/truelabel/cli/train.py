@@ -30,6 +30,9 @@ def train(
     subset: Annotated[int | None, typer.Option(help="Train on this many instances.")] = None,
     root: Annotated[Path | None, typer.Option(help="Folder with the data, in torchvision's layout.")] = None,
     noise_rate: Annotated[float | None, typer.Option(help="For methods that want one; estimated if not given.")] = None,
+    trusted: Annotated[
+        int | None, typer.Option(help="For a method that uses clean labels: how many true labels it may know.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the subset, the noise and the training.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto for the best there is.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
@@ -37,27 +40,34 @@ def train(
     """Train a classifier on noisy labels, by one of the paper's methods; resumes where it was interrupted.
 
     OUT gets the classifier, train.parquet and test.parquet (its predictions, ready for truelabel fit and truelabel
-    apply; the noisy labels are in the first, the true ones in the second) and figures.json.
+    apply; the noisy labels are in the first, the true ones in the second), figures.json and run.json. Both Parquet
+    files have a column truth with the true labels, which only truelabel analyse reads.
 
     Example: truelabel train --dataset digits --noise idn:0.4 --method coteaching --network mlp --epochs 60 --out run
     """
-    from truelabel import datasets, methods
+    from truelabel import datasets, methods, parquet
     from truelabel import noise as noises
+    from truelabel.datasets.stratified import stratified_rows
 
     kind = noises.parse(noise, dataset=dataset)
     if network is not None and isinstance(kind, noises.SimilarityReflected):
         kind = replace(kind, network=network)
     given = {"epochs": epochs, "batch_size": batch_size, "noise_rate": noise_rate}
     way = methods.build(method, **{name: value for name, value in given.items() if value is not None})
+    if way.uses_clean_labels and trusted is None:
+        raise ValueError(f"{method} uses clean labels; say with --trusted how many true labels it may know.")
     data = datasets.load(dataset, root=root, subset=subset, seed=seed)
     noisy = kind.corrupt(data.train, seed=seed)
     split = data.train.with_labels(noisy)
-    model = way.fit(split, network, seed=seed, device=device, checkpoint=out / "checkpoint")
+    clean = None if trusted is None else data.train[stratified_rows(data.train.labels, trusted, seed)]
+    model = way.fit(split, network, trusted=clean, seed=seed, device=device, checkpoint=out / "checkpoint")
     model.save(out)
     views = _views(data.train, data.test, seed)
     said = {name: model.predictions(part) for name, part in (("train", split), ("test", data.test))}
-    for name, predictions in said.items():
-        _without_inputs(predictions, views.get(name)).to_parquet(out / f"{name}.parquet")
+    for name, part in (("train", data.train), ("test", data.test)):
+        parquet.write(_without_inputs(said[name], views.get(name)), out / f"{name}.parquet", truth=part.labels)
+    run = {"dataset": dataset, "noise": noise, "subset": subset, "seed": seed}
+    (out / "run.json").write_text(json.dumps(run, indent=1))
     figures = {
         "noise_rate": noisy.rate,
         "noisy labels fitted": float(np.mean(said["train"].hard == noisy.labels)),

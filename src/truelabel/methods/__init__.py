@@ -21,6 +21,8 @@ from truelabel.methods.gce import GCE as GCE
 from truelabel.methods.jocor import JoCoR as JoCoR
 from truelabel.methods.joint import Joint as Joint
 from truelabel.methods.label_smoothing import LabelSmoothing as LabelSmoothing
+from truelabel.methods.lrt import LRT as LRT
+from truelabel.methods.mlc import MLC as MLC
 from truelabel.methods.rel import REL as REL
 from truelabel.methods.run import Batch as Batch
 from truelabel.methods.run import Run as Run
@@ -29,6 +31,12 @@ from truelabel.methods.trained import Trained as Trained
 from truelabel.methods.tvr import TVR as TVR
 
 NAMES: dict[str, str] = {name: method.summary for name, method in sorted(REGISTRY.items())}
+
+# The thirteen that the NPC paper calibrates, in its order.
+PAPER: tuple[str, ...] = (
+    *("ce", "joint", "coteaching", "jocor", "cores2", "sce", "earlystop", "labelsmoothing", "rel"),
+    *("forward", "dualt", "tvr", "causalnl"),
+)
 
 
 def build(name: str, **parameters: Any) -> Method:

@@ -52,6 +52,7 @@ class Method:
     name: ClassVar[str] = ""
     summary: ClassVar[str] = ""
     two_networks: ClassVar[bool] = False
+    uses_clean_labels: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         if "name" in vars(cls):
@@ -136,6 +137,7 @@ class Method:
         split: Labelled,
         network: NetworkLike | None = None,
         *,
+        trusted: Labelled | None = None,
         seed: int = 0,
         device: str = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
@@ -153,6 +155,8 @@ class Method:
             A name of `networks.NAMES`; by default the paper's for such inputs. A function is called for each
             network that the method needs. A module is copied for each, with its weights but a newly drawn
             last layer.
+        trusted : datasets.Split, optional
+            Instances whose labels are known to be right, for a method that uses clean labels (`uses_clean_labels`).
         seed : int, default 0
             Of weights, order and everything else that is random. The same seed gives the same weights on the
             same machine (on CUDA as far as its kernels are deterministic).
@@ -169,9 +173,10 @@ class Method:
             Called with the record of every finished epoch, after its checkpoint.
         """
         labels = _check(split, seed, checkpoint_every)
+        clean = self._check_trusted(split, trusted)
         with _seeded(seed):
             network = _network_name(split) if network is None else network
-            run = Run(self, split, labels, network, device)
+            run = Run(self, split, labels, network, device, clean)
             saved = None if checkpoint is None else Checkpoint(checkpoint, run, seed)
             if saved is None or not saved.restore():
                 self.start(run)
@@ -189,6 +194,19 @@ class Method:
                         on_epoch(last)
             self.finish(run)
             return Trained.of(run, split.class_names)
+
+    def _check_trusted(self, split: Labelled, trusted: Labelled | None) -> tuple[Labelled, Ints] | None:
+        title = self.name or type(self).__name__
+        if trusted is None:
+            if self.uses_clean_labels:
+                raise ValueError(f"{title} uses clean labels; pass some instances with their true labels as trusted=.")
+            return None
+        if not self.uses_clean_labels:
+            raise ValueError(f"{title} has no use for clean labels; leave trusted out.")
+        shape, ours = np.shape(trusted.inputs[:1])[1:], np.shape(split.inputs[:1])[1:]
+        if shape != ours:
+            raise ValueError(f"trusted inputs have shape {shape}, but those trained on have {ours}; use one shape.")
+        return trusted, _check_labels(trusted, int(split.n_classes), "trusted ")
 
     def _epoch(self, run: Run) -> None:
         self.start_epoch(run)
@@ -213,31 +231,43 @@ def _check(split: Labelled, seed: int, checkpoint_every: int) -> Ints:
         raise ValueError(f"seed must be at least 0, but is {seed}.")
     if checkpoint_every < 1:
         raise ValueError(f"checkpoint_every must be at least 1, but is {checkpoint_every}.")
-    labels, c = as_array(split.labels, "labels"), int(split.n_classes)
-    if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise ValueError(f"labels must be one class index an instance, not {labels.dtype} of shape {labels.shape}.")
-    if len(labels) != len(split.inputs):
-        raise ValueError(f"labels has {len(labels)} rows, but inputs has {len(split.inputs)}; pass one an instance.")
+    labels = _check_labels(split, int(split.n_classes))
     if len(labels) < 2:
         raise ValueError(f"Training needs at least two instances, but the split has {len(labels)}.")
+    return labels
+
+
+def _check_labels(split: Labelled, c: int, which: str = "") -> Ints:
+    """Return the labels of a split, or say what is wrong with them or the inputs; `which` says whose they are."""
+    labels = as_array(split.labels, "labels")
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"{which}labels must be one class index an instance, not {labels.dtype} of shape {labels.shape}."
+        )
+    if len(labels) != len(split.inputs):
+        raise ValueError(
+            f"{which}labels has {len(labels)} rows, but inputs has {len(split.inputs)}; pass one an instance."
+        )
+    if not len(labels):
+        raise ValueError(f"Training needs instances, but there are no {which}labels.")
     if c < 2:
         raise ValueError(f"Training needs at least two classes, but n_classes is {c}.")
     wrong = np.flatnonzero((labels < 0) | (labels >= c))
     if len(wrong):
         raise ValueError(
-            f"labels has {labels[wrong[0]]} in row {wrong[0]}, but there are {c} classes (0 to {c - 1}); "
+            f"{which}labels has {labels[wrong[0]]} in row {wrong[0]}, but there are {c} classes (0 to {c - 1}); "
             "relabel or drop the row."
         )
     if isinstance(split.inputs, np.ndarray) and not isinstance(split.inputs, np.memmap):
-        _check_finite(split.inputs)
+        _check_finite(split.inputs, which)
     return np.array(labels, dtype=np.int64)
 
 
-def _check_finite(inputs: Array) -> None:
+def _check_finite(inputs: Array, which: str) -> None:
     finite = np.isfinite(inputs).reshape(len(inputs), -1).all(axis=1)
     if not finite.all():
         row = int(np.flatnonzero(~finite)[0])
-        raise ValueError(f"inputs has a NaN or infinite value in row {row}; impute it or drop the row first.")
+        raise ValueError(f"{which}inputs has a NaN or infinite value in row {row}; impute it or drop the row first.")
 
 
 def _network_name(split: Labelled) -> str:

@@ -21,7 +21,7 @@ class CausalNL(CoTeaching):
     Yao, Liu, Gong, Han, Niu and Zhang, "Instance-dependent Label-noise Learning under a Structural Causal
     Model", NeurIPS 2021, its evidence lower bound and algorithm 1: y and z cause x, x and y cause ỹ, and the
     classifier is the encoder q(y | x). Network 1 makes the predictions; `transition` is the mean of p(ỹ | x,
-    y) over the training set.
+    y) over the training set, in which an instance counts for class y with q(y | x).
 
     Parameters
     ----------
@@ -77,14 +77,15 @@ class CausalNL(CoTeaching):
         return loss
 
     def transition(self, run: Run) -> Tensor:
-        """Return the mean of p(ỹ | x, y = k) over the training set, for each class k."""
+        """Return the mean of p(ỹ | x, y = k) over the training set, weighted by q(y = k | x), for each class k."""
         vae = cast(CausalVAE, run.modules["vae"]).eval()
         total = torch.zeros(run.n_classes, run.n_classes, device=run.device)
         classes = torch.eye(run.n_classes, device=run.device)
         with torch.no_grad():
             for rows in pieces(run.rows, EVALUATION_BATCH):
                 features = vae.label_trunk.features(run.inputs[rows])
+                weights = run.probabilities(rows).clamp_min(1e-12)
                 for k, y in enumerate(classes):
                     logits = vae.label_head(torch.cat([features, y.expand(len(rows), -1)], dim=1))
-                    total[k] += softmax(logits, dim=1).sum(dim=0)
-        return total / len(run.labels)
+                    total[k] += weights[:, k] @ softmax(logits, dim=1)
+        return total / total.sum(dim=1, keepdim=True)

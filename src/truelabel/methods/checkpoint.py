@@ -41,6 +41,7 @@ class Checkpoint:
             "instances": len(run.labels),
             "labels": crc32(run.labels.cpu().numpy().tobytes()),
             "inputs": crc32(run.inputs[torch.arange(1, device=run.device)].cpu().numpy().tobytes()),
+            "trusted": None if run.trusted is None else crc32(run.trusted.labels.cpu().numpy().tobytes()),
         }
 
     def write(self) -> None:

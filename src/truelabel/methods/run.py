@@ -84,6 +84,27 @@ class Inputs:
         return part.to(self._device)
 
 
+class Trusted:
+    """Instances whose labels are known to be right.
+
+    Attributes
+    ----------
+    inputs : Inputs
+        The instances.
+    labels : (m,) Tensor
+        Their true labels.
+    """
+
+    def __init__(self, split: Labelled, labels: Ints, device: torch.device) -> None:
+        self.inputs = Inputs(split.inputs, device)
+        self.labels = torch.from_numpy(labels).to(device)
+
+    def draw(self, size: int) -> tuple[Tensor, Tensor]:
+        """Return `size` instances, drawn with replacement, and their labels."""
+        rows = torch.randint(len(self.labels), (size,)).to(self.labels.device)
+        return self.inputs[rows], self.labels[rows]
+
+
 class Run:
     """One training in progress: what a method may read and change.
 
@@ -95,6 +116,8 @@ class Run:
         The noisy labels.
     n_classes : int
         Number of classes c.
+    trusted : Trusted or None
+        Instances with clean labels, for a method that uses them.
     modules : torch.nn.ModuleDict
         Everything that is trained; "network" is network 1, which makes the predictions, "peer" network 2.
     optimizer : torch.optim.Optimizer
@@ -109,12 +132,21 @@ class Run:
         Set by a method to make the epoch under way the last.
     """
 
-    def __init__(self, method: Method, split: Labelled, labels: Ints, network: NetworkLike, device: str) -> None:
+    def __init__(
+        self,
+        method: Method,
+        split: Labelled,
+        labels: Ints,
+        network: NetworkLike,
+        device: str,
+        trusted: tuple[Labelled, Ints] | None = None,
+    ) -> None:
         self.method = method
         self.device = resolve(device)
         self.inputs = Inputs(split.inputs, self.device)
         self.labels = torch.from_numpy(labels).to(self.device)
         self.n_classes = int(split.n_classes)
+        self.trusted = None if trusted is None else Trusted(*trusted, self.device)
         self.in_shape = tuple(int(size) for size in as_tensor(split.inputs[:1]).shape[1:])
         self.network_like = network
         self.state: dict[str, Tensor] = {}
@@ -143,6 +175,12 @@ class Run:
     def rows(self) -> Tensor:
         """The rows that are trained on: all of them, unless ``state["rows"]`` says otherwise."""
         return self.state.get("rows", torch.arange(len(self.labels), device=self.device))
+
+    @property
+    def marks(self) -> Ints:
+        """A checksum of each instance that training has read, the trusted ones too."""
+        parts = [self.inputs] if self.trusted is None else [self.inputs, self.trusted.inputs]
+        return np.concatenate([part.marks for part in parts])
 
     def batches(self, rows: Tensor, networks: Sequence[nn.Module] | None = None) -> Iterator[Batch]:
         """Yield the given rows in a random order, a batch at a time, none of them of a single row."""

@@ -70,7 +70,7 @@ class Trained:
             "in_shape": list(run.in_shape),
             "n_classes": run.n_classes,
             "class_names": None if class_names is None else [str(name) for name in class_names],
-            "marks": run.inputs.marks,
+            "marks": run.marks,
         }
         transition = None if estimated is None else estimated.detach().cpu().numpy().astype(np.float64)
         return cls(run.network, run.history, transition, record)
