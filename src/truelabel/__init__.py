@@ -20,7 +20,7 @@ _HOMES = {
     "load": "truelabel.export",
     "predict": "truelabel.integrations.pytorch",
 }
-_ROOMS = ("analysis", "calibrators", "datasets", "export", "methods", "networks", "noise")
+_ROOMS = ("analysis", "calibrators", "datasets", "export", "methods", "networks", "noise", "transitions")
 
 __all__ = ["NPC", "CalibratedClassifier", "Predictions", "__version__", "load", "predict"]
 

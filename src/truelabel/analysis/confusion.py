@@ -36,7 +36,7 @@ def draw_confusions(
     from matplotlib.figure import Figure
 
     side = 4.2
-    figure = Figure(figsize=(side * len(matrices) + 0.8, side + 0.6), layout="constrained")
+    figure = Figure(figsize=(side * len(matrices) + 0.8, side + 0.6), layout="compressed")
     axes = figure.subplots(1, len(matrices), squeeze=False)[0]
     c = len(next(iter(matrices.values())))
     names = [str(k) for k in range(c)] if class_names is None else list(class_names)
@@ -45,12 +45,12 @@ def draw_confusions(
         image = axis.imshow(matrix, cmap="cividis", vmin=0, vmax=1)
         axis.set_title(name)
         axis.set_xlabel("predicted class")
-        axis.set_ylabel("true class")
         axis.set_xticks(range(c), names, rotation=90 if max(map(len, names)) > 2 else 0)
         axis.set_yticks(range(c), names)
         if c <= 12:
             _write_shares(axis, matrix)
-    figure.colorbar(image, ax=list(axes), label="share of the true class", shrink=0.8)
+    axes[0].set_ylabel("true class")
+    figure.colorbar(image, ax=list(axes), label="share of the true class (numbers: percent)", shrink=0.8)
     if title:
         figure.suptitle(title)
     return figure
@@ -58,6 +58,6 @@ def draw_confusions(
 
 def _write_shares(axis: Any, matrix: Array) -> None:
     for (row, column), share in np.ndenumerate(matrix):
-        if share >= 0.005:
+        if share > 0.005:
             colour = "black" if share > 0.55 else "white"
             axis.text(column, row, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=8)

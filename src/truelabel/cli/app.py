@@ -10,6 +10,7 @@ from rich.console import Console
 
 from truelabel import __version__
 from truelabel.cli import apply, demo, fit, listings, train
+from truelabel.cli.analyse import analyse
 
 ENGINEERS = "For engineers: better predictions from a trained classifier"
 RESEARCHERS = "For researchers: noise, methods and experiments"
@@ -25,6 +26,7 @@ app.command("demo", rich_help_panel=ENGINEERS)(demo.demo)
 app.command("fit", rich_help_panel=ENGINEERS)(fit.fit)
 app.command("apply", rich_help_panel=ENGINEERS)(apply.apply)
 app.command("train", rich_help_panel=RESEARCHERS)(train.train)
+app.add_typer(analyse, rich_help_panel=RESEARCHERS)
 for _name, _command in listings.COMMANDS.items():
     app.command(_name, rich_help_panel=RESEARCHERS)(_command)
 
