@@ -51,6 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(where / "p.npy", train.probs)
     np.save(where / "x.npy", train.views["features"])
     np.save(where / "y.npy", train.labels)
+    said(20).replace(labels=None).to_parquet(where / "unlabelled.parquet")
     call("fit", where / "train.parquet", "--out", where / "npc.safetensors")
     return where
 
@@ -89,6 +90,29 @@ def test_fit_passes_its_options_on(folder: Path) -> None:
     assert (npc.recipe, npc.k, npc.rho, npc.epochs) == ("paper", 7, 3.0, 2)
     call("fit", folder / "train.parquet", "--out-of-sample", "--out", out)
     assert tl.load(out).report_.memorisation == 0
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz"])
+def test_fit_takes_a_validation_set(folder: Path, ending: str) -> None:
+    held_out = said(100, seed=2)
+    if ending == "parquet":
+        held_out.to_parquet(folder / "held-out.parquet")
+    else:
+        np.savez(
+            folder / "held-out.npz",
+            probs=held_out.probs,
+            features=held_out.views["features"],
+            labels=held_out.labels,
+        )
+    out = folder / "validated.safetensors"
+    words = ["fit", folder / "train.parquet", "--validation", folder / f"held-out.{ending}", "--out", out, "--json"]
+    assert json.loads(call(*words))["n"] == 200
+    train = tl.Predictions.from_parquet(folder / "train.parquet")
+    expected = tl.NPC(random_state=0).fit(train, validation=held_out)
+    test = said(50, seed=1)
+    np.testing.assert_allclose(tl.load(out).calibrate(test), expected.calibrate(test), atol=1e-6)
+    alone = tl.load(folder / "npc.safetensors").calibrate(test)
+    assert np.abs(tl.load(out).calibrate(test) - alone).max() > 1e-3
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -159,6 +183,13 @@ def test_listings_name_everything(room: str) -> None:
         (["fit", "{}/train.parquet", "--k", "200"], "k must be at least 1 and below the number of instances (200)"),
         (["fit", "--features", "{}/x.npy"], "there are no probs"),
         (["fit", "--probs", "{}/p.csv"], "is not a .npy file"),
+        (["fit", "{}/train.parquet", "--validation", "nowhere.npz"], "nowhere.npz"),
+        (["fit", "{}/train.parquet", "--validation", "{}/p.npy"], "neither a .parquet nor a .npz"),
+        (["fit", "{}/train.parquet", "--validation", "{}/unlabelled.parquet"], "pass labels in both Predictions"),
+        (
+            ["fit", "{}/train.parquet", "--validation", "{}/train.npz", "--recipe", "paper"],
+            "the paper's recipe has no use for a validation set",
+        ),
         (["apply", "{}/train.npz", "{}/train.parquet"], "is damaged, or not a safetensors file"),
         (["apply", "{}/npc.safetensors", "{}/train.parquet", "--out", "x.xlsx"], "must end in"),
         (["train", "--out", "{}/t", "--noise", "fog:0.2"], "There is no noise 'fog'"),

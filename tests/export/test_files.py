@@ -112,6 +112,44 @@ def test_parameters_findings_and_names_come_back(fitted, saved):
     assert set(changed["to"]) <= {"x", "y", "z"}
 
 
+def test_how_labels_come_out_comes_back(case, path):
+    fitted, _ = case
+    fitted.save(path)
+    loaded = tl.load(path, trunk=fitted.trunk)
+    if fitted.transition_matrix_ is None:
+        assert loaded.transition_matrix_ is None
+        assert loaded.class_shares_ is None
+        return
+    np.testing.assert_array_equal(loaded.transition_matrix_, fitted.transition_matrix_)
+    np.testing.assert_array_equal(loaded.class_shares_, fitted.class_shares_)
+    assert loaded.transition_matrix_.shape == (3, 3)
+
+
+def test_the_default_recipe_does_say_how_labels_come_out(path):
+    npc().fit(ONE_VIEW).save(path)
+    loaded = tl.load(path)
+    np.testing.assert_allclose(loaded.transition_matrix_.sum(axis=1), 1)
+    np.testing.assert_allclose(loaded.class_shares_, np.bincount(LABELS) / 120, atol=0.2)
+
+
+def test_a_file_written_before_that_was_saved_is_read(saved):
+    with safe_open(saved, "pt") as file:
+        config = json.loads(file.metadata()["config"])
+    kept = {name: value for name, value in config.items() if name not in ("transition_matrix", "class_shares")}
+    rewrite(saved, config=json.dumps(kept))
+    loaded = tl.load(saved)
+    assert loaded.transition_matrix_ is None
+    assert loaded.class_shares_ is None
+
+
+def test_the_weight_of_the_prior_is_kept(path):
+    """ρ is no tensor: Σ(α̂ − 1) of a network that was never told anything about ŷ is ρ."""
+    fitted = npc(rho=2.5, learning_rate=1e-30).fit(ONE_VIEW)
+    fitted.save(path)
+    found = tl.load(path).posterior(ONE_VIEW).concentration
+    np.testing.assert_allclose((found - 1).sum(axis=1), 2.5, rtol=1e-4)
+
+
 def test_a_loaded_calibrator_checks_what_it_is_asked(saved):
     loaded = tl.load(saved)
     with pytest.raises(ValueError, match="hidden has 5 columns, but the calibrator was fitted on 4"):
@@ -258,6 +296,12 @@ ODD = {
     "hidden in words": {"hidden": "many"},
     "hidden too large": {"hidden": [10**12]},
     "unknown finding": {"report": {"verdict": "fine"}},
+    "class shares in a mapping": {"class_shares": {"x": 1.0}},
+}
+NOT_CAUGHT = {
+    "transition in words": {"transition_matrix": "identity"},
+    "ragged transition": {"transition_matrix": [[1.0], [0.5, 0.5]]},
+    "weight of zero": {"parameters": {"rho": 0}},
 }
 
 
@@ -265,6 +309,13 @@ ODD = {
 def test_odd_configurations_are_refused(saved, config):
     rewrite(saved, config=config)
     with pytest.raises(FileFormatError, match=r"npc\.safetensors (is damaged|does not fit)"):
+        tl.load(saved)
+
+
+@pytest.mark.parametrize("config", NOT_CAUGHT.values(), ids=NOT_CAUGHT)
+def test_odd_numbers_are_refused(saved, config):
+    rewrite(saved, config=config)
+    with pytest.raises(FileFormatError):
         tl.load(saved)
 
 

@@ -48,7 +48,7 @@ def network_mode():
 
 
 CASES = {
-    "one view": (lambda: npc(prior=VotePrior()), one_view, ["features"]),
+    "default": (npc, one_view, ["features"]),
     "two views": (lambda: npc(prior=VotePrior()), same, ["a", "b"]),
     "paper, hidden layer": (lambda: npc("paper"), same, ["hidden"]),
     "paper, network": (network_mode, same, ["inputs"]),

@@ -108,7 +108,9 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
             )
         network = DirichletVAE(body, config["width"], npc.n_classes_, link=config["link"], strength=npc.rho)
         network.load_state_dict(tensors)
-    except (KeyError, TypeError) as error:
+    except FileFormatError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
         raise FileFormatError(f"{path} is damaged: its configuration is not complete ({error}).") from None
     except RuntimeError as error:
         cause = "the trunk is another network" if trunk is not None else "the file is damaged"

@@ -9,7 +9,7 @@ from truelabel.scale import Scale, moments
 ONE_EPOCH = HeadSettings(epochs=1, least_steps=1)
 
 
-def foretold(x, labels, c, *, reference=None, seed=0, settings=None):
+def foretold_by(x, labels, c, *, reference=None, seed=0, settings=None):
     torch.manual_seed(seed)
     return out_of_fold(
         x,
@@ -22,6 +22,10 @@ def foretold(x, labels, c, *, reference=None, seed=0, settings=None):
         progress=Progress(False),
         settings=settings,
     )
+
+
+def foretold(*arguments, **settings):
+    return foretold_by(*arguments, **settings)[0]
 
 
 def test_no_row_is_foretold_by_a_head_that_saw_its_label(problem):
@@ -72,6 +76,35 @@ def test_rows_outside_the_reference_get_the_mean_of_all_heads(problem):
     relabelled = made.noisy.copy()
     relabelled[1::2] = 0
     np.testing.assert_array_equal(foretold(twin, relabelled, 3, reference=reference), found)
+
+
+@pytest.mark.parametrize("settings", [ONE_EPOCH, None], ids=["one epoch", "until patience ends"])
+def test_the_heads_are_those_that_foretold(problem, settings):
+    """A reference row is foretold by one of five heads, twenty rows by each; any other row by the mean of all."""
+    made = problem(n=200)
+    reference = np.arange(0, 200, 2)
+    found, heads = foretold_by(made.x, made.noisy, 3, reference=reference, settings=settings)
+    mean, deviation = moments(made.x)
+    with torch.no_grad():
+        each = torch.softmax(heads(torch.from_numpy((made.x - mean) / deviation)), dim=2).numpy()
+    np.testing.assert_allclose(found[1::2], each.mean(axis=0)[1::2], atol=1e-5)
+    same = (np.abs(each[:, reference] - found[reference]) < 1e-5).all(axis=2)
+    assert same.sum(axis=0).tolist() == [1] * 100
+    assert same.sum(axis=1).tolist() == [20] * 5
+
+
+def test_the_heads_are_those_of_the_best_epoch_out_of_fold(problem):
+    """Heads that train on for long overfit the noise; the ones kept are as good as those stopped in time."""
+    made = problem(n=150, rate=0.4)
+    rows = np.arange(150)
+
+    def loss(settings):
+        found = foretold(made.x, made.noisy, 3, settings=settings)
+        return -np.log(np.maximum(found[rows, made.noisy], 1e-6)).mean()
+
+    by_epochs = [loss(HeadSettings(epochs=e, least_steps=1, patience=1000)) for e in range(1, 9)]
+    assert by_epochs == sorted(by_epochs, reverse=True)
+    assert loss(HeadSettings(epochs=60, least_steps=1, patience=1000)) <= by_epochs[-1]
 
 
 def test_the_heads_of_all_folds_are_networks_of_their_own():

@@ -55,6 +55,116 @@ def test_a_class_nobody_is_believed_to_be_of_keeps_its_labels():
     assert shares.sum() == pytest.approx(1)
 
 
+def block(y: int, c: int, sure: float, labels: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows believed to be of class y, `sure` each, and how many have which label."""
+    believed = np.full((sum(labels.values()), c), (1 - sure) / (c - 1), dtype=np.float32)
+    believed[:, y] = sure
+    return believed, np.repeat(list(labels), list(labels.values()))
+
+
+def together(*blocks):
+    return tuple(np.concatenate(parts) for parts in zip(*blocks, strict=True))
+
+
+def test_only_the_surest_fifth_and_what_is_nearly_as_sure_is_counted():
+    """Of 300 rows 60 are the surest fifth; 10 more come within a twentieth; 230 with other labels do not."""
+    sure = block(0, 2, 0.9, {0: 45, 1: 15})
+    close = block(0, 2, 0.87, {1: 10})
+    unsure = block(0, 2, 0.8, {0: 30, 1: 200})
+    other = block(1, 2, 0.9, {1: 50})
+    found, shares = estimate_transition(*together(sure, close, unsure, other))
+    right = (45 + 0.5) / (70 + 0.5 + 0.25)
+    np.testing.assert_allclose(found[0], [right, 1 - right])
+    np.testing.assert_allclose(shares, [300 / 350, 50 / 350])
+
+
+def test_fifty_are_counted_where_a_fifth_would_be_fewer():
+    sure = block(0, 2, 0.9, {0: 20})
+    less = block(0, 2, 0.8, {0: 10, 1: 20})
+    least = block(0, 2, 0.6, {1: 40})
+    found, _ = estimate_transition(*together(sure, less, least, block(1, 2, 0.9, {1: 50})))
+    assert found[0, 0] == pytest.approx((30 + 0.5) / (50 + 0.5 + 0.25))
+
+
+SECONDED = together(block(0, 2, 0.9, {0: 70, 1: 30}), block(1, 2, 0.9, {0: 20, 1: 80}))
+# The classifier seconds 65 + 15 of the rows of class 0, and 10 + 80 of those of class 1.
+SECONDING = np.repeat([0, 1, 0, 1, 0, 1], [65, 5, 15, 15, 10, 90])
+
+
+@pytest.mark.parametrize(
+    ("predicted", "memorised", "first", "second"),
+    [
+        (None, None, (70, 30), (80, 20)),
+        (SECONDING, None, (65, 15), (80, 10)),
+        (SECONDING, 0.0, (65, 15), (80, 10)),
+        (SECONDING, 0.25, (65, 15 / 0.75), (80, 10 / 0.75)),
+        (SECONDING, 0.5, (65, 30), (80, 20)),
+        (SECONDING, 0.9, (65, 30), (80, 20)),
+    ],
+    ids=["alone", "not known", "nothing", "a quarter", "half", "at most half"],
+)
+def test_the_classifier_has_to_second_the_class_and_wrong_labels_it_hides_are_made_up_for(
+    predicted, memorised, first, second
+):
+    """Two classes are too few for any evening out, so the counts of right and wrong labels are T."""
+    found, shares = estimate_transition(*SECONDED, predicted, memorised)
+    for y, (right, wrong) in enumerate((first, second)):
+        assert found[y, y] == pytest.approx((right + 0.5) / (right + wrong + 0.5 + 0.25))
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    np.testing.assert_allclose(shares, 0.5)
+
+
+def test_a_classifier_that_repeats_a_share_of_the_wrong_labels_does_not_move_the_estimate():
+    _, truth, labels, believed = labelled(SYMMETRIC)
+    repeats = np.random.default_rng(1).random(len(labels)) < 0.4
+    predicted = np.where(repeats, labels, truth)
+    naive, _ = estimate_transition(believed, labels, predicted)
+    assert np.diag(naive).mean() == pytest.approx(0.7 / (0.7 + 0.6 * 0.3), abs=0.02)
+    found, _ = estimate_transition(believed, labels, predicted, 0.4)
+    assert np.diag(found).mean() == pytest.approx(0.7, abs=0.02)
+
+
+def counted(right: list[int], of: int = 50):
+    """Beliefs and labels of one class for each number of right labels, the wrong ones spread evenly."""
+    c = len(right)
+    blocks = []
+    for y, r in enumerate(right):
+        others = [j for j in range(c) if j != y]
+        wrong = {j: (of - r + i) // (c - 1) for i, j in enumerate(others)}
+        blocks.append(block(y, c, 0.9, {y: r} | wrong))
+    return together(*blocks)
+
+
+def test_diagonals_that_chance_explains_are_evened_out():
+    """Ten rows of 50 with 31 to 39 right labels spread less than chance would have it: χ² is 4.4 where 7 is even."""
+    found, _ = estimate_transition(*counted([31, 33, 34, 35, 35, 35, 35, 36, 37, 39]))
+    np.testing.assert_allclose(np.diag(found), 0.7, atol=1e-9)
+
+
+def test_diagonals_that_chance_does_not_explain_stay_apart():
+    """45 and 20 right labels of 50: rates 45.5/50.55 and 20.5/50.55, χ² 134.4, so 7/134.4 of the way to 0.65."""
+    found, _ = estimate_transition(*counted([45, 20] * 5))
+    np.testing.assert_allclose(np.diag(found), [0.887, 0.418] * 5, atol=1e-3)
+
+
+def test_symmetric_noise_on_few_instances_gives_diagonals_closer_than_they_are_counted():
+    """Fifty instances of each of ten classes: the counts have a deviation of 0.065, the estimates half of it."""
+    rng = np.random.default_rng(0)
+    counts, estimates = [], []
+    for _ in range(20):
+        right = rng.binomial(50, 0.7, size=10)
+        counts.append(right / 50)
+        estimates.append(np.diag(estimate_transition(*counted(right.tolist()))[0]))
+    assert np.std(counts, axis=1).mean() > 0.055
+    assert np.std(estimates, axis=1).mean() < 0.03
+    np.testing.assert_allclose(np.mean(estimates), np.mean(counts), atol=0.01)
+
+
+def test_three_classes_are_too_few_to_be_evened_out():
+    found, _ = estimate_transition(*counted([34, 35, 36]))
+    np.testing.assert_allclose(np.diag(found), (np.array([34, 35, 36]) + 0.5) / (50 + 0.5 + 0.5 / 3))
+
+
 @pytest.mark.parametrize("transition", [SYMMETRIC, ASYMMETRIC], ids=["symmetric", "asymmetric"])
 def test_denoising_undoes_the_transition(transition):
     clean, _, _, believed = labelled(transition, 500)

@@ -21,13 +21,15 @@ def made(link: str, c: int = 4, d: int = 3, *, reliance: float = 0.0, spread: fl
 
 
 def encoded(vae: DirichletVAE, x: torch.Tensor, probs: torch.Tensor, k: int) -> torch.Tensor:
-    """α̂(x, ŷ = k) as the paper writes it: the encoder applied to [f(x); onehot(k)]."""
+    """α̂(x, ŷ = k) from the encoder applied to [f(x); onehot(k)]: the paper's link, or Bayes' rule of weight ρ = 5."""
     c = probs.shape[1]
     one_hot = torch.eye(c, dtype=x.dtype)[k].expand(len(x), c)
     activations = vae.encoder(torch.cat([vae.trunk(x), one_hot], 1))
     if vae.link == "softplus":
         return torch.log1p(activations.exp()) + 1 + 1 / c
-    return (activations + vae.reliance * probs.log()).exp() + 1
+    of_x = vae.encoder(torch.cat([vae.trunk(x), 0 * one_hot], 1))
+    odds = of_x.exp() * probs**vae.reliance
+    return 5 * odds / odds.sum(1, keepdim=True) * (activations - of_x).exp() + 1
 
 
 @torch.no_grad()
@@ -44,7 +46,7 @@ def test_calibrating_is_the_sum_over_c_passes_with_one_hot_predictions(link, c):
 
 @pytest.mark.parametrize("link", LINKS)
 def test_row_k_of_the_transition_is_the_mode_of_the_posterior_given_class_k(link):
-    vae, x, probs = made(link)
+    vae, x, probs = made(link, reliance=0.5 if link == "exp" else 0.0)
     transition = vae.transition(x, probs)
     for k in range(4):
         torch.testing.assert_close(transition[:, k], dirichlet_mode(encoded(vae, x, probs, k)))
@@ -109,7 +111,7 @@ def test_far_away_inputs_give_finite_probabilities(link):
 def test_the_posteriors_mode_is_the_row_of_h_where_concentrations_are_one_to_rounding():
     vae, x, probs = made("exp")
     with torch.no_grad():
-        vae.encoder.bias -= 40
+        vae.encoder.weight[:, -4:] -= 40
     concentration, mode = vae.posterior(x, probs, torch.zeros(11, dtype=torch.long))
     assert (concentration == 1).all()
     torch.testing.assert_close(mode, vae.transition(x, probs)[:, 0])
@@ -131,6 +133,30 @@ def test_the_untrained_network_that_relies_on_nothing_knows_nothing():
     torch.testing.assert_close(vae.calibrate(x, probs), torch.full((50, 5), 0.2), atol=0.01, rtol=0)
     concentration, _ = vae.posterior(x, probs, probs.argmax(1))
     torch.testing.assert_close((concentration - 1).sum(1), torch.full((50,), 7.0), atol=0.2, rtol=0)
+
+
+def test_concentrations_have_the_priors_weight_whatever_the_features_say():
+    """As long as ŷ makes no difference; the weights on f(x) are large here."""
+    vae, x, probs = made("exp", reliance=0.7, spread=3)
+    with torch.no_grad():
+        vae.encoder.weight[:, -4:] = 0
+    concentration, mode = vae.posterior(x, probs, probs.argmax(1))
+    torch.testing.assert_close((concentration - 1).sum(1), torch.full((11,), 5.0))
+    torch.testing.assert_close(mode, (concentration - 1) / 5)
+
+
+def test_a_start_sets_what_the_encoder_makes_of_the_features_and_nothing_else():
+    vae, x, probs = made("exp", reliance=0.5)
+    on_class = vae.encoder.weight[:, -4:].clone()
+    decoder = vae.decoder.weight.clone()
+    weight, bias = torch.randn(4, 3), torch.randn(4)
+    vae.start_from(weight, bias)
+    assert torch.equal(vae.encoder.weight[:, -4:], on_class)
+    assert torch.equal(vae.decoder.weight, decoder)
+    expected = (x @ weight.T + bias + on_class.T[2] + 0.5 * probs.log()).softmax(1)
+    torch.testing.assert_close(vae.transition(x, probs)[:, 2], expected)
+    vae.calibrate(x, probs)[:, 0].sum().backward()
+    assert (vae.encoder.weight.grad[:, :3] != 0).any()
 
 
 def test_reliance_is_learned_only_where_there_is_some():

@@ -3,7 +3,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import gmean
 
-from truelabel.calibrators.npc.pool import likelihood_weights, logs, pool
+from truelabel.calibrators.npc.pool import likelihood_weights, logs, pool, pool_everywhere
 
 
 def experts_and_labels(n: int = 1500, c: int = 3, seed: int = 0):
@@ -43,6 +43,16 @@ def test_an_expert_that_rules_a_class_out_can_be_outvoted():
     never, sure = np.array([[0.0, 1.0]], dtype=np.float32), np.array([[1 - 1e-9, 1e-9]], dtype=np.float32)
     assert logs(never)[0, 0] == pytest.approx(np.log(1e-6))
     assert pool([never, sure], [0.5, 1.0])[0, 0] > 0.99
+
+
+@pytest.mark.parametrize("n", [7, 50, 51])
+def test_the_pool_of_all_rows_does_not_depend_on_where_blocks_end(n, monkeypatch):
+    monkeypatch.setattr("truelabel.calibrators.npc.pool.BLOCK", 10)
+    (good, worse, _), _ = experts_and_labels(n)
+    expected = good.astype(float) ** 0.7 * worse**0.4
+    found = pool_everywhere([good.astype(np.float64), worse.astype(np.float16)], np.array([0.7, 0.4]))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected / expected.sum(1, keepdims=True), atol=1e-3)
 
 
 def test_the_weights_are_the_best_of_a_grid():

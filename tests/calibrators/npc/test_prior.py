@@ -1,5 +1,3 @@
-import functools
-
 import numpy as np
 import pytest
 import torch
@@ -7,9 +5,8 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
 from truelabel import NPC, Predictions
-from truelabel.calibrators.npc import Belief, ExpertPrior, VotePrior, prior
-from truelabel.calibrators.npc.heads import HeadSettings
-from truelabel.calibrators.npc.prior import confident_references, memorisation, trust_in
+from truelabel.calibrators.npc import Belief, ExpertPrior, VotePrior
+from truelabel.calibrators.npc.prior import confident_references
 from truelabel.progress import Progress
 
 
@@ -67,170 +64,6 @@ class TestVotePrior:
             believe(VotePrior(), Predictions([[0.9, 0.1], [0.2, 0.8]]))
 
 
-@pytest.fixture
-def evidence(monkeypatch):
-    """The experts as they are weighed, in the order of the prior's report."""
-    seen: list[list[np.ndarray]] = []
-
-    def spying(experts, labels, asked, pool=prior.pool_by_likelihood):
-        seen.append([np.array(p) for p in experts])
-        return pool(experts, labels, asked)
-
-    monkeypatch.setattr(prior, "pool_by_likelihood", spying)
-    return seen
-
-
-class TestExpertPrior:
-    def test_it_finds_the_truth_behind_noisy_labels(self, problem):
-        made = problem()
-        belief = believe(ExpertPrior(), made.said)
-        assert (belief.shares.argmax(axis=1) == made.truth).mean() > 0.95
-        np.testing.assert_allclose(belief.shares.sum(axis=1), 1, atol=1e-5)
-        assert belief.facts["noise_rate"] == pytest.approx(made.moved.mean(), abs=0.08)
-
-    def test_columns_of_different_units_are_brought_to_the_same_scale(self, problem):
-        made = problem(n=200)
-        rng = np.random.default_rng(0)
-        units = np.column_stack([made.x, 1e4 * rng.normal(size=(200, 2))])
-        belief = believe(ExpertPrior(), made.said.replace(features=units))
-        assert belief.facts["views"] == {"features": "columns"}
-        assert (belief.shares.argmax(axis=1) == made.truth).mean() > 0.95
-
-    def test_many_small_columns_of_noise_are_left_small(self, problem):
-        made = problem(n=200)
-        rng = np.random.default_rng(0)
-        components = np.column_stack([made.x, 1e-2 * rng.normal(size=(200, 60))])
-        belief = believe(ExpertPrior(), made.said.replace(features=components))
-        assert belief.facts["views"]["features"] in ("whole", "unit")
-
-    def test_many_neighbours_vote_where_labels_are_noise_and_few_where_places_are_small(self):
-        """Alternating stripes of five points each can only be told by few neighbours."""
-        rng = np.random.default_rng(0)
-        line = np.sort(rng.random(400))[:, None]
-        stripes = (np.arange(400) // 20) % 2
-        halves = np.where(rng.random(400) < 0.4, 1 - np.arange(400) // 200, np.arange(400) // 200)
-        probs = np.full((400, 2), 0.5)
-        few = believe(ExpertPrior(), Predictions(probs, line, labels=stripes)).facts["k"]["features"]
-        many = believe(ExpertPrior(), Predictions(probs, line, labels=halves)).facts["k"]["features"]
-        assert few <= 10
-        assert many >= 40
-
-    def test_k_is_the_users_where_given(self, problem):
-        assert believe(ExpertPrior(k=3), problem(n=60).said).facts["k"] == {"features": 3}
-
-    def test_more_neighbours_than_references_all_vote(self, problem):
-        belief = believe(ExpertPrior(k=70, reference=40), problem(n=100).said)
-        assert belief.facts["k"]["features"] < belief.facts["references"] <= 42
-        assert np.isfinite(belief.shares).all()
-
-    def test_a_view_of_noise_gets_no_weight_and_is_left_out(self, problem):
-        made = problem()
-        views = {"noise": np.random.default_rng(0).normal(size=(300, 8)), "signal": made.x}
-        belief = believe(ExpertPrior(), made.said.replace(features=views))
-        assert set(belief.scales) == {"signal"}
-        assert belief.facts["weights"]["noise vote"] + belief.facts["weights"]["noise head"] < 0.05
-        assert (belief.shares.argmax(axis=1) == made.truth).mean() > 0.97
-
-    def test_two_views_that_each_know_a_part_are_both_used(self):
-        rng = np.random.default_rng(0)
-        truth = rng.integers(4, size=500)
-        views = {
-            "half": rng.normal(size=(500, 2)) + 6 * (truth % 2)[:, None],
-            "other half": rng.normal(size=(500, 2)) + 6 * (truth // 2)[:, None],
-        }
-        belief = believe(ExpertPrior(), Predictions(np.eye(4)[truth], views, labels=truth))
-        assert set(belief.scales) == set(views)
-        assert (belief.shares.argmax(axis=1) == truth).mean() > 0.95
-
-    def test_no_expert_sees_the_label_of_the_instance_it_is_asked_about(self, problem, evidence, monkeypatch):
-        """Scale, k and the heads' epochs are given: choosing them looks at all labels.
-
-        One of the k + 1 votes is the share of each label in all, which an instance moves by 1/n.
-        """
-        monkeypatch.setattr("truelabel.scale.Scale.NAMES", ("whole",))
-        settings = HeadSettings(epochs=1, least_steps=1)
-        monkeypatch.setattr(prior, "out_of_fold", functools.partial(prior.out_of_fold, settings=settings))
-        made = problem(n=100, probs=np.full((100, 3), 1 / 3))
-        believe(ExpertPrior(k=5), made.said)
-        for row in (0, 42, 99):
-            flipped = made.noisy.copy()
-            flipped[row] = (flipped[row] + 1) % 3
-            believe(ExpertPrior(k=5), made.said.replace(labels=flipped))
-            for before, after in zip(evidence[0], evidence[-2], strict=True):
-                np.testing.assert_allclose(after[row], before[row], atol=1.01 / 100 / 6)
-        vote_before, vote_after = evidence[0][0], evidence[-2][0]
-        assert np.abs(vote_after - vote_before).max() > 0.1
-
-    def test_votes_are_the_smoothed_shares_of_the_other_instances(self, problem, evidence, monkeypatch):
-        monkeypatch.setattr("truelabel.scale.Scale.NAMES", ("whole",))
-        made = problem(n=80)
-        believe(ExpertPrior(k=5), made.said)
-        distances = np.linalg.norm(made.x[:, None] - made.x[None], axis=2) + np.diag(np.full(80, np.inf))
-        nearest = np.argsort(distances, axis=1)[:, :5]
-        base = np.bincount(made.noisy, minlength=3) / 80
-        by_label, by_prediction, *_ = evidence[0]
-        np.testing.assert_allclose(by_label, (np.eye(3)[made.noisy][nearest].sum(axis=1) + base) / 6, atol=1e-5)
-        np.testing.assert_allclose(by_prediction, (made.said.probs[nearest].sum(axis=1) + base) / 6, atol=1e-5)
-
-    def test_a_capped_reference_set_votes_for_all(self, problem):
-        made = problem(n=500)
-        belief = believe(ExpertPrior(reference=100), made.said)
-        assert belief.facts["references"] == pytest.approx(100, abs=3)
-        assert belief.shares.shape == (500, 3)
-        assert (belief.shares.argmax(axis=1) == made.truth).mean() > 0.95
-
-    def test_without_labels_the_predictions_take_their_place(self, problem):
-        made = problem()
-        belief = believe(ExpertPrior(), made.said.replace(labels=None))
-        assert (belief.shares.argmax(axis=1) == made.truth).mean() > 0.95
-        assert belief.facts["memorisation"] is None
-        assert belief.facts["noise_rate"] == pytest.approx(made.moved.mean(), abs=0.08)
-        assert belief.trust == 0
-
-    def test_a_strong_classifier_that_is_out_of_sample_gets_the_weight(self, problem):
-        made = problem()
-        rng = np.random.default_rng(0)
-        weak = 0.15 * made.x + rng.normal(size=made.x.shape)
-        strong = np.full((300, 3), 0.15) + 0.55 * np.eye(3)[made.truth]
-        said = made.said.replace(features=weak, probs=strong, out_of_sample=True)
-        belief = believe(ExpertPrior(), said)
-        weights = belief.facts["weights"]
-        assert weights["classifier"] > 0.5
-        assert weights["classifier"] > 3 * max(w for name, w in weights.items() if name != "classifier")
-        assert belief.trust == 1
-        assert (belief.shares.argmax(axis=1) == made.truth).mean() > 0.93
-
-    def test_a_classifier_that_memorised_gets_none(self, problem):
-        made = problem()
-        belief = believe(ExpertPrior(), made.said)
-        assert belief.facts["weights"]["classifier"] == 0
-        assert belief.facts["memorisation"] > 0.95
-        assert belief.trust == 0
-
-    def test_an_honest_classifier_is_trusted(self, problem):
-        made = problem()
-        belief = believe(ExpertPrior(), made.said.replace(probs=0.1 + 0.7 * np.eye(3)[made.truth]))
-        assert belief.facts["memorisation"] < 0.1
-        assert belief.trust == 1
-
-    def test_without_features_it_says_what_is_missing(self):
-        with pytest.raises(ValueError, match="needs features that did not see the noisy labels"):
-            believe(ExpertPrior(), Predictions([[0.9, 0.1], [0.2, 0.8]], labels=[0, 1]))
-
-
-@pytest.mark.parametrize(
-    ("in_sample", "out_of_fold", "expected"),
-    [(1.0, 0.6, 1.0), (0.8, 0.6, 0.5), (0.6, 0.6, 0.0), (0.4, 0.6, 0.0), (1.0, 1.0, 0.0)],
-)
-def test_memorisation_is_the_share_of_the_unforeseeable_that_was_fitted(in_sample, out_of_fold, expected):
-    assert memorisation(in_sample, out_of_fold) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("memorised", "trust"), [(0.0, 1), (0.1, 1), (0.3, 0.5), (0.5, 0), (1.0, 0)])
-def test_trust_falls_as_memorisation_rises(memorised, trust):
-    assert trust_in(memorised) == pytest.approx(trust)
-
-
 class Oracle:
     """A prior of the user's own."""
 
@@ -240,6 +73,53 @@ class Oracle:
     def believe(self, predictions, *, device, seed, progress):
         assert len(predictions) == len(self.shares)
         return Belief(self.shares, facts={"noise_rate": 0.123})
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """What the autoencoder would be trained with."""
+    seen = {}
+
+    def spying(vae, source, predictions, shares, concentrations, **settings):
+        seen.update(settings, predictions=predictions, shares=shares, vae=vae)
+        return [0.0]
+
+    monkeypatch.setattr("truelabel.calibrators.npc.calibrator.train", spying)
+    return seen
+
+
+def test_a_belief_that_says_no_more_than_shares_is_learned_at_the_full_rate_from_nothing(problem, trained):
+    made = problem(n=60)
+    npc = NPC(prior=Oracle(np.eye(3, dtype=np.float32)[made.truth]), learning_rate=0.02).fit(made.said)
+    assert trained["learning_rate"] == 0.02
+    assert trained["predictions"] is made.said
+    assert trained["vae"].reliance.item() == 0
+    assert npc.transition_matrix_ is None
+    assert npc.class_shares_ is None
+
+
+def test_a_belief_sets_pace_and_start_and_what_is_withheld(problem, trained):
+    made = problem(n=60)
+    shares = np.eye(3, dtype=np.float32)[made.truth]
+    withheld = np.arange(60) < 25
+    transition, class_shares = np.eye(3), np.full(3, 1 / 3)
+
+    class Careful:
+        def believe(self, predictions, **settings):
+            return Belief(
+                shares, trust=0.4, pace=0.25, withheld=withheld, transition=transition, class_shares=class_shares
+            )
+
+    npc = NPC(prior=Careful(), learning_rate=0.02).fit(made.said)
+    assert trained["learning_rate"] == pytest.approx(0.005)
+    assert trained["vae"].reliance.item() == pytest.approx(0.4)
+    assert trained["shares"] is shares
+    shown = trained["predictions"].probs
+    np.testing.assert_allclose(shown[withheld], 1 / 3)
+    np.testing.assert_array_equal(shown[~withheld], made.said.probs[~withheld])
+    assert (made.said.probs.max(axis=1) > 0.9).all()
+    assert npc.transition_matrix_ is transition
+    assert npc.class_shares_ is class_shares
 
 
 def test_a_prior_of_the_users_own_is_what_the_calibrator_believes(problem):

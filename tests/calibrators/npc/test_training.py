@@ -80,7 +80,7 @@ def test_the_bound_is_the_papers_equation_written_out(beta):
 
 def run_training(said, shares, *, draw=False, epochs=4, sampler="exact", seed=0, **settings):
     torch.manual_seed(seed)
-    vae = DirichletVAE(nn.Linear(said.views["features"].shape[1], 8), 8, said.n_classes)
+    vae = settings.pop("vae", None) or DirichletVAE(nn.Linear(said.views["features"].shape[1], 8), 8, said.n_classes)
     history = train(
         vae,
         Source(said, ["features"]),
@@ -124,6 +124,26 @@ def test_a_heavy_divergence_term_makes_the_posterior_the_prior(problem):
     for y in range(3):
         expected = (1 / 3 + 5 * shares[made.truth == y][0]) / 6
         np.testing.assert_allclose(transition[made.truth == y].mean(axis=0), np.tile(expected, (3, 1)), atol=0.05)
+
+
+def test_reliance_learns_four_times_as_fast_as_the_rest(problem):
+    """Adam's first step moves every parameter that has a gradient by its learning rate."""
+    made = problem(n=200)
+    torch.manual_seed(0)
+    vae = DirichletVAE(nn.Linear(4, 8), 8, 3, link="exp", reliance=0.5)
+    before = {name: value.detach().clone() for name, value in vae.named_parameters()}
+    shares = np.eye(3, dtype=np.float32)[made.truth]
+    run_training(made.said, shares, vae=vae, epochs=1, batch_size=200, learning_rate=1e-3)
+    moved = {name: float((value.detach() - before[name]).abs().max()) for name, value in vae.named_parameters()}
+    assert moved.pop("reliance") == pytest.approx(4e-3, rel=0.01)
+    assert moved == pytest.approx(dict.fromkeys(moved, 1e-3), rel=0.01)
+
+
+def test_reliance_on_nothing_is_not_learned(problem):
+    made = problem(n=100)
+    vae = DirichletVAE(nn.Linear(4, 8), 8, 3, link="exp", reliance=0.0)
+    run_training(made.said, np.eye(3, dtype=np.float32)[made.truth], vae=vae, epochs=2)
+    assert vae.reliance.item() == 0
 
 
 def test_predictions_are_the_classifiers_or_drawn_from_its_probabilities(problem, monkeypatch):

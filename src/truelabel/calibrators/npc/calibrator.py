@@ -204,7 +204,8 @@ class NPC(Calibrator):
             if recipe is RECIPES["paper"]:
                 raise ValueError("the paper's recipe has no use for a validation set; leave it out.")
             predictions = join(predictions, self._validation)
-            unseen = {"unseen": np.arange(n, len(predictions))}
+            if not predictions.out_of_sample:
+                unseen = {"unseen": np.arange(n, len(predictions))}
         device = devices.resolve(self.device)
         if self.trunk is not None and recipe is RECIPES["paper"] and predictions.hidden is None:
             predictions = predictions._with(hidden=_hidden_layer(self.trunk, predictions, device))
@@ -228,7 +229,7 @@ class NPC(Calibrator):
                 draw_predictions=recipe.draw_predictions,
                 epochs=self.epochs or max(recipe.epochs, math.ceil(recipe.least_steps / steps)),
                 batch_size=self.batch_size_,
-                learning_rate=self.learning_rate * belief.pace,
+                learning_rate=self.learning_rate * (belief.pace if self._headed(recipe, belief) else 1.0),
                 device=device,
                 progress=progress,
             )
@@ -280,13 +281,17 @@ class NPC(Calibrator):
                 arrays = {name: predictions.views[name] for name in belief.scales or predictions.views}
             self.reads_ = list(arrays)
             scale = standardise(arrays, belief.scales)
-            if belief.start and recipe.link == "exp":
+            if self._headed(recipe, belief):
                 trunk, weight, bias = headed_trunk(scale, belief.start)
                 vae = self._vae(recipe, trunk, weight.shape[1], c, belief)
                 vae.start_from(weight, bias)
                 return vae
             trunk, width = array_trunk(scale, c, recipe.hidden)
         return self._vae(recipe, trunk, width, c, belief)
+
+    def _headed(self, recipe: Recipe, belief: Belief) -> bool:
+        """Whether the autoencoder starts from heads."""
+        return self.trunk is None and recipe.link == "exp" and bool(belief.start)
 
     def _vae(self, recipe: Recipe, trunk: nn.Module, width: int, c: int, belief: Belief) -> DirichletVAE:
         reliance = belief.trust if recipe.link == "exp" else 0.0
@@ -396,9 +401,16 @@ def join(seen: Predictions, unseen: Predictions) -> Predictions:
         raise ValueError("a validation set judges the classifier by noisy labels; pass labels in both Predictions.")
     if seen.n_classes != unseen.n_classes:
         raise ValueError(f"validation has {unseen.n_classes} classes, but the training set has {seen.n_classes}.")
+    if seen.class_names and unseen.class_names and seen.class_names != unseen.class_names:
+        raise ValueError("validation names other classes, or the same in another order; number the classes alike.")
     widths = [{name: view.shape[1] for name, view in part.views.items()} for part in (seen, unseen)]
     if widths[0] != widths[1]:
         raise ValueError(f"validation has the views {widths[1]}, but the training set has {widths[0]}.")
+    if seen.hidden is not None and unseen.hidden is not None and seen.hidden.shape[1] != unseen.hidden.shape[1]:
+        raise ValueError(
+            f"hidden has {unseen.hidden.shape[1]} columns in validation and {seen.hidden.shape[1]} in the training "
+            "set; take the same layer."
+        )
 
     def both(one: Array | None, other: Array | None) -> Array | None:
         return None if one is None or other is None else np.concatenate([one, other])
@@ -410,6 +422,7 @@ def join(seen: Predictions, unseen: Predictions) -> Predictions:
         inputs=both(seen.inputs, unseen.inputs),
         labels=both(seen.labels, unseen.labels),
         class_names=seen.class_names,
+        out_of_sample=seen.out_of_sample,
     )
 
 

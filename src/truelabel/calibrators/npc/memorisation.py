@@ -1,20 +1,23 @@
 """How far a classifier memorised the noisy labels it was trained on, and what trust it therefore deserves.
 
 Nothing here sees a true label. Two things give a memorising classifier away: it repeats labels that are surely wrong,
-and it fits labels that its own hidden layer, asked about the neighbours of an instance, does not foresee.
+and it fits labels that its own hidden layer, asked about the neighbours of an instance, does not foresee. A few labels
+that weak features hold wrong, while the hidden layer foresees them, are no evidence of memorising.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from truelabel.arrays import Floats, Ints, float32
+from truelabel.arrays import Array, Floats, Ints, float32
 from truelabel.neighbours import Neighbours
 from truelabel.predictions import Predictions
 
 SURELY_WRONG = 0.1  # a label with less than this probability of being right
 HIDDEN_SHARE = 0.01  # what the hidden layer says counts as much as this share of all instances
 HIDDEN_FEWEST = 10  # ... but not less than so many
+UNFORESEEN = 0.2  # share of repeated labels that the hidden layer must not foresee for repeating to count in full
+MOST_EXCUSED = 0.05  # share of all labels up to which a hidden layer that foresees them excuses repeating
 PRESUMED = 0.3  # memorisation where nothing speaks
 ASKED = 3_000  # instances whose neighbours in the hidden layer are looked up
 NEIGHBOURS = 10
@@ -46,32 +49,35 @@ def judge(
     seen = np.ones(len(right), dtype=bool)
     seen[[] if unseen is None else unseen] = False
     predicted, labels = predictions.hard[seen], predictions.labels[seen]
+    fits = predicted == labels
     wrong = right[seen] < SURELY_WRONG
-    repeated = np.count_nonzero(predicted[wrong] == labels[wrong])
-    weight = max(HIDDEN_SHARE * len(labels), HIDDEN_FEWEST)
-    presumed, honest = PRESUMED, 1.0
+    evidence, presumed, honest = 1.0, PRESUMED, 1.0
     if predictions.hidden is not None:
+        hidden = float32(predictions.hidden, np.flatnonzero(seen))
+        asked = np.sort(rng.choice(len(labels), min(len(labels), ASKED), replace=False))
+        foreseen, fitted = float(foresees(hidden, labels, asked).mean()), float(fits[asked].mean())
         base = float(np.square(np.bincount(labels) / len(labels)).sum())
-        foreseen, fitted = in_hidden(float32(predictions.hidden, np.flatnonzero(seen)), predicted, labels, rng)
         presumed = 0.0 if foreseen >= 1 else float(np.clip((fitted - foreseen) / (1 - foreseen), 0, 1))
         honest = float(np.clip((foreseen - base) / max(fitted - base, 1e-6), 0, 1))
-    share = float((repeated + weight * presumed) / (np.count_nonzero(wrong) + weight))
+        repeated = np.flatnonzero(wrong & fits)
+        if len(repeated) > 0 and np.mean(wrong) <= MOST_EXCUSED:
+            evidence = min(1.0, (1 - float(foresees(hidden, labels, repeated).mean())) / UNFORESEEN)
+    weight = max(HIDDEN_SHARE * len(labels), HIDDEN_FEWEST)
+    against = evidence * np.count_nonzero(wrong & fits) + weight * presumed
+    share = float(against / (evidence * np.count_nonzero(wrong) + weight))
     return share, honest * trust_in(share)
 
 
-def in_hidden(hidden: Floats, predicted: Ints, labels: Ints, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the share of labels that neighbours in the hidden layer foresee, and the share the classifier fits.
+def foresees(hidden: Floats, labels: Ints, rows: Ints) -> Array:
+    """Return for which of the rows the neighbours in the hidden layer vote for the label.
 
     A classifier that generalises puts an instance among others of its label; one that memorised has to fit the label
     in spite of where the instance lies.
     """
-    n = len(labels)
-    asked = np.sort(rng.choice(n, min(n, ASKED), replace=False))
-    _, found = Neighbours(hidden).search(hidden[asked], min(NEIGHBOURS, n - 1), asked)
-    votes = np.zeros((len(asked), int(labels.max()) + 1))
-    np.add.at(votes, (np.arange(len(asked))[:, None], labels[found]), 1)
-    foreseen = np.mean(votes.argmax(axis=1) == labels[asked])
-    return float(foreseen), float(np.mean(predicted[asked] == labels[asked]))
+    _, found = Neighbours(hidden).search(hidden[rows], min(NEIGHBOURS, len(labels) - 1), rows)
+    votes = np.zeros((len(rows), int(labels.max()) + 1))
+    np.add.at(votes, (np.arange(len(rows))[:, None], labels[found]), 1)
+    return np.asarray(votes.argmax(axis=1) == labels[rows])
 
 
 def trust_in(memorised: float) -> float:

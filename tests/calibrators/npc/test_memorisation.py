@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+
+from truelabel import Predictions
+from truelabel.calibrators.npc.memorisation import foresees, judge, trust_in
+
+N, C = 1000, 4
+TRUTH = np.arange(N) % C
+WRONG = np.arange(N) % 5 == 0  # 200 labels of all classes
+NOISY = np.where(WRONG, (TRUTH + 1) % C, TRUTH)
+RIGHT = np.where(WRONG, 0.02, 0.9).astype(np.float32)  # the experts know
+ALL_FINE = np.full(N, 0.9, dtype=np.float32)
+
+
+def said(classes: np.ndarray, labels: np.ndarray = NOISY, **parts) -> Predictions:
+    return Predictions(0.05 + 0.8 * np.eye(C)[classes], labels=labels, **parts)
+
+
+def judged(right, predictions, unseen=None):
+    return judge(right, predictions, unseen, np.random.default_rng(0))
+
+
+def places(classes: np.ndarray, seed: int = 0) -> np.ndarray:
+    """A hidden layer with one far away place for each class."""
+    return 100 * np.eye(C)[classes] + np.random.default_rng(seed).normal(size=(len(classes), C))
+
+
+class TestJudge:
+    """200 of 1000 labels are surely wrong; what else is known counts as much as 10 of them."""
+
+    def test_who_repeats_all_wrong_labels_memorised_and_deserves_no_trust(self):
+        share, trust = judged(RIGHT, said(NOISY))
+        assert share == pytest.approx((200 + 10 * 0.3) / 210)
+        assert trust == 0
+
+    def test_who_predicts_the_truth_memorised_nothing_and_is_trusted(self):
+        share, trust = judged(RIGHT, said(TRUTH))
+        assert share == pytest.approx((0 + 10 * 0.3) / 210)
+        assert trust == 1
+
+    def test_another_wrong_class_is_no_repetition(self):
+        assert judged(RIGHT, said(np.where(WRONG, (TRUTH + 2) % C, TRUTH)))[0] == pytest.approx(3 / 210)
+
+    def test_half_of_the_wrong_labels_repeated_is_half_the_trust(self):
+        half = np.where(WRONG & (np.arange(N) % 2 == 0), NOISY, TRUTH)
+        share, trust = judged(RIGHT, said(half))
+        assert share == pytest.approx(103 / 210)
+        assert trust == pytest.approx((0.6 - 103 / 210) / 0.2)
+
+    def test_labels_that_may_be_right_say_nothing(self):
+        """A probability of 0.1 is not below a tenth."""
+        doubtful = np.where(WRONG, 0.1, 0.9)
+        assert judged(doubtful, said(NOISY))[0] == pytest.approx(0.3)
+
+    def test_without_evidence_of_any_kind_the_classifier_is_trusted(self):
+        assert judged(ALL_FINE, said(NOISY)) == (pytest.approx(0.3), 1)
+
+    def test_a_hidden_layer_that_foresees_the_labels_earns_trust(self):
+        share, trust = judged(ALL_FINE, said(NOISY, hidden=places(NOISY)))
+        assert (share, trust) == (0, 1)
+
+    def test_a_hidden_layer_apart_from_the_labels_that_are_fitted_costs_all_trust(self):
+        rng = np.random.default_rng(0)
+        share, trust = judged(ALL_FINE, said(NOISY, hidden=rng.normal(size=(N, 3))))
+        assert share > 0.9
+        assert trust == 0
+
+    def test_a_hidden_layer_that_knows_nothing_costs_trust_even_where_no_wrong_label_is_repeated(self):
+        """Who fits the right labels alone, from a layer that foresees none, has its answers from elsewhere."""
+        rng = np.random.default_rng(0)
+        hidden = rng.normal(size=(N, 3))
+        _, trust = judged(RIGHT, said(TRUTH, hidden=hidden))
+        foreseen, fitted = foresees(np.float32(hidden), NOISY, np.arange(N)).mean(), np.mean(TRUTH == NOISY)
+        base = float(np.square(np.bincount(NOISY) / N).sum())
+        assert trust == pytest.approx(max(0, (foreseen - base) / (fitted - base)), abs=1e-6)
+        assert trust < 0.1
+
+    def test_the_hidden_layer_cannot_outvote_many_wrong_labels(self):
+        """In a layer that holds the noisy labels apart, all of them are foreseen; and yet wrong ones are repeated."""
+        share, trust = judged(RIGHT, said(NOISY, hidden=places(NOISY)))
+        assert share == pytest.approx(200 / 210)
+        assert trust == 0
+
+    def test_what_the_hidden_layer_says_weighs_a_hundredth_of_all_instances(self):
+        n = 3000
+        right = np.where(np.arange(n) < 30, np.float32(0), np.float32(1))
+        labels = np.arange(n) % C
+        elsewhere = np.where(np.arange(n) < 30, (labels + 1) % C, labels)
+        share, _ = judged(right, said(labels, labels, hidden=places(elsewhere)))
+        presumed = 1.0  # what the layer does not foresee of the labels is fitted
+        assert share == pytest.approx((30 + 30 * presumed) / (30 + 30))
+
+    def test_a_few_labels_that_the_hidden_layer_foresees_are_excused(self):
+        """Weak features may hold a right label wrong; the classifier that repeats it did not memorise it."""
+        n = 3000
+        labels = np.arange(n) % C
+        few, many = (np.where(np.arange(n) < count, np.float32(0), np.float32(1)) for count in (150, 151))
+        knows = said(labels, labels, hidden=places(labels))
+        assert judged(few, knows) == (0, 1)
+        assert judged(many, knows) == (pytest.approx(151 / (151 + 30)), 0)
+
+    def test_instances_that_were_not_trained_on_are_not_judged(self):
+        seen = np.arange(N) < 500
+        unseen = np.flatnonzero(~seen)
+        honest_elsewhere = said(np.where(seen, NOISY, TRUTH))
+        assert judged(RIGHT, honest_elsewhere)[0] == pytest.approx((100 + 3) / 210)
+        assert judged(RIGHT, honest_elsewhere, unseen) == (pytest.approx((100 + 3) / 110), 0)
+        assert judged(RIGHT, said(np.where(seen, TRUTH, NOISY)), unseen) == (pytest.approx(3 / 110), 1)
+
+    def test_the_hidden_layer_of_unseen_instances_is_not_looked_at(self):
+        seen = np.arange(N) < 500
+        rng = np.random.default_rng(0)
+        hidden = np.where(seen[:, None], places(NOISY), 100 * rng.normal(size=(N, C)))
+        assert judged(ALL_FINE, said(NOISY, hidden=hidden))[0] > 0.2
+        assert judged(ALL_FINE, said(NOISY, hidden=hidden), np.flatnonzero(~seen)) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("memorised", "trust"), [(0.0, 1), (0.4, 1), (0.45, 0.75), (0.5, 0.5), (0.55, 0.25), (0.6, 0), (1.0, 0)]
+)
+def test_trust_is_whole_up_to_two_fifths_and_gone_from_three_fifths(memorised, trust):
+    assert trust_in(memorised) == pytest.approx(trust)
+
+
+class TestForesees:
+    def test_it_is_the_majority_of_the_ten_nearest_others(self):
+        rng = np.random.default_rng(1)
+        labels = rng.integers(3, size=250)
+        hidden = (rng.normal(size=(250, 5)) + labels[:, None]).astype(np.float32)
+        rows = np.arange(0, 250, 3)
+        expected = []
+        for i in rows:
+            distance = np.square(hidden - hidden[i]).sum(axis=1)
+            distance[i] = np.inf
+            votes = labels[np.argsort(distance)[:10]].tolist()
+            expected.append(min(set(votes), key=lambda k: (-votes.count(k), k)) == labels[i])
+        np.testing.assert_array_equal(foresees(hidden, labels, rows), expected)
+        assert 0.5 < np.mean(expected) < 0.95
+
+    def test_two_instances_vote_for_each_other(self):
+        hidden = np.array([[0.0], [1.0]], dtype=np.float32)
+        assert foresees(hidden, np.array([1, 1]), np.arange(2)).tolist() == [True, True]
+        assert foresees(hidden, np.array([0, 1]), np.arange(2)).tolist() == [False, False]

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+
+from truelabel.calibrators.npc import votes
+from truelabel.calibrators.npc.votes import Vote, clearly_above
+from truelabel.progress import Progress
+
+
+def best(x, labels, c, *, k=None, reference=None, seed=0):
+    reference = np.arange(len(x)) if reference is None else reference
+    return Vote.best(np.asarray(x, dtype=np.float32), labels, reference, c, k, np.random.default_rng(seed))
+
+
+def nearest(x, k, among=None):
+    """Positions in `among` of the k nearest rows of each row, without itself, by all distances."""
+    among = np.arange(len(x)) if among is None else among
+    distances = np.linalg.norm(x[:, None].astype(float) - x[among][None], axis=2)
+    distances[np.arange(len(x))[:, None] == among] = np.inf
+    return among[np.argsort(distances, axis=1)[:, :k]]
+
+
+def smoothed(labels, found, base, c):
+    k = found.shape[1]
+    return (np.eye(c)[labels][found].sum(axis=1) + base) / (k + 1)
+
+
+class TestVotes:
+    def test_they_are_the_smoothed_shares_of_the_other_instances(self, problem):
+        made = problem(n=80)
+        vote = best(made.x, made.noisy, 3, k=5)
+        base = np.bincount(made.noisy, minlength=3) / 80
+        expected = smoothed(made.noisy, nearest(made.x, 5), base, 3)
+        assert vote.scale.name == "whole"
+        np.testing.assert_allclose(vote.everywhere(made.x, Progress(False)), expected, atol=1e-5)
+
+    def test_only_the_reference_votes_and_no_member_of_it_for_itself(self, problem, monkeypatch):
+        monkeypatch.setattr(votes, "QUERY_BLOCK", 33)
+        made = problem(n=80)
+        reference = np.sort(np.random.default_rng(0).choice(80, 30, replace=False))
+        vote = best(made.x, made.noisy, 3, k=4, reference=reference)
+        base = np.bincount(made.noisy[reference], minlength=3) / 30
+        expected = smoothed(made.noisy, nearest(made.x, 4, reference), base, 3)
+        np.testing.assert_allclose(vote.everywhere(made.x, Progress(False)), expected, atol=1e-5)
+
+    def test_no_label_has_probability_zero(self):
+        """Five neighbours of class 0, and one vote more of which class 1 has its share of all labels."""
+        x = np.r_[np.zeros(20), np.full(5, 100.0)][:, None] + np.arange(25)[:, None] * 1e-3
+        labels = np.r_[np.zeros(20), np.ones(5)].astype(int)
+        found = best(x, labels, 2, k=5).everywhere(x.astype(np.float32), Progress(False))
+        np.testing.assert_allclose(found[0], [(5 + 0.8) / 6, 0.2 / 6], atol=1e-6)
+
+
+class TestTheScale:
+    def test_it_is_the_whole_where_both_are_equally_good(self):
+        """Rows and their mirror images: all columns have one deviation, so both scales find the same neighbours."""
+        rng = np.random.default_rng(0)
+        half = rng.normal(size=(100, 2))
+        x = np.concatenate([half, half[:, ::-1]])
+        labels = (x.sum(axis=1) > 0).astype(int)
+        assert best(x, labels, 2).scale.name == "whole"
+
+    def test_it_is_the_whole_where_the_columns_are_better_by_chance_alone(self):
+        """A column of larger scale that says as much: seeds decide which scale has the higher likelihood."""
+        names, higher = set(), 0
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            labels = rng.integers(2, size=300)
+            x = (rng.normal(size=(300, 2)) + 2 * labels[:, None]) * [1, 1.5]
+            vote = best(x, labels, 2, k=10)
+            names.add(vote.scale.name)
+            by_columns = smoothed(labels, nearest(x / x.std(axis=0), 10), np.bincount(labels) / 300, 2)
+            by_whole = smoothed(labels, nearest(x, 10), np.bincount(labels) / 300, 2)
+            rows = np.arange(300)
+            higher += np.log(by_columns[rows, labels]).mean() > np.log(by_whole[rows, labels]).mean()
+        assert names == {"whole"}
+        assert higher > 0
+
+    def test_it_is_by_columns_where_one_of_huge_scale_and_no_meaning_drowns_the_others(self, problem):
+        made = problem(n=200)
+        noise = 1e4 * np.random.default_rng(0).normal(size=(200, 1))
+        vote = best(np.column_stack([made.x, noise]), made.noisy, 3)
+        assert vote.scale.name == "columns"
+
+    def test_many_small_columns_of_noise_are_left_small(self, problem):
+        made = problem(n=200)
+        noise = 1e-2 * np.random.default_rng(0).normal(size=(200, 60))
+        assert best(np.column_stack([made.x, noise]), made.noisy, 3).scale.name == "whole"
+
+
+class TestTheNumberOfNeighbours:
+    def test_it_is_the_one_whose_votes_foresee_the_labels_best(self):
+        rng = np.random.default_rng(3)
+        labels = rng.integers(2, size=300)
+        x = rng.normal(size=(300, 2)) + labels[:, None]
+        base, rows = np.bincount(labels) / 300, np.arange(300)
+        likelihood = {
+            k: np.log(smoothed(labels, nearest(x, k), base, 2)[rows, labels]).mean() for k in (5, 10, 20, 40, 80)
+        }
+        vote = best(x, labels, 2)
+        assert vote.scale.name == "whole"
+        assert vote.k == max(likelihood, key=likelihood.get)
+
+    @pytest.mark.parametrize(("k", "n", "expected"), [(7, 50, 7), (70, 50, 49), (None, 12, 5), (None, 2, 1)])
+    def test_it_is_the_users_where_given_and_below_the_number_of_references(self, k, n, expected):
+        x = np.arange(n)[:, None] * 1.0
+        assert best(x, np.arange(n) % 2, 2, k=k).k == expected
+
+
+@pytest.mark.parametrize(("mean", "expected"), [(0.31, True), (0.29, False), (-0.31, False), (0.0, False)])
+def test_clearly_above_means_three_standard_errors_of_the_difference(mean, expected):
+    """A hundred differences of deviation 1 around the mean: three standard errors are 0.3."""
+    old = np.linspace(-50, 50, 100)
+    new = old + mean + np.tile([1.0, -1.0], 50)
+    assert clearly_above(new, old) is expected
+    assert clearly_above(old, old) is False
