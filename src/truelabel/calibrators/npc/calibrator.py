@@ -229,7 +229,7 @@ class NPC(Calibrator):
                 draw_predictions=recipe.draw_predictions,
                 epochs=self.epochs or max(recipe.epochs, math.ceil(recipe.least_steps / steps)),
                 batch_size=self.batch_size_,
-                learning_rate=self.learning_rate * (belief.pace if self._headed(recipe, belief) else 1.0),
+                learning_rate=self.learning_rate * (belief.pace if self.trunk is None else 1.0),
                 device=device,
                 progress=progress,
             )
@@ -281,17 +281,13 @@ class NPC(Calibrator):
                 arrays = {name: predictions.views[name] for name in belief.scales or predictions.views}
             self.reads_ = list(arrays)
             scale = standardise(arrays, belief.scales)
-            if self._headed(recipe, belief):
+            if belief.start and recipe.link == "exp":
                 trunk, weight, bias = headed_trunk(scale, belief.start)
                 vae = self._vae(recipe, trunk, weight.shape[1], c, belief)
                 vae.start_from(weight, bias)
                 return vae
             trunk, width = array_trunk(scale, c, recipe.hidden)
         return self._vae(recipe, trunk, width, c, belief)
-
-    def _headed(self, recipe: Recipe, belief: Belief) -> bool:
-        """Whether the autoencoder starts from heads."""
-        return self.trunk is None and recipe.link == "exp" and bool(belief.start)
 
     def _vae(self, recipe: Recipe, trunk: nn.Module, width: int, c: int, belief: Belief) -> DirichletVAE:
         reliance = belief.trust if recipe.link == "exp" else 0.0

@@ -38,7 +38,8 @@ class Belief:
     start : mapping of view names to (`FoldHeads`, weight)
         Heads on the useful views that the autoencoder starts from. Empty: it starts from nothing.
     pace : float
-        In [0, 1], a factor of the learning rate: where there is little to correct there is more to spoil.
+        In [0, 1], a factor of the learning rate: where there is little to correct there is more to spoil. A trunk
+        network, which starts from nothing, learns at its full rate.
     withheld : (n,) array of bool, optional
         Instances whose p(ŷ | x) the autoencoder is not shown, since the classifier memorised their labels.
     transition, class_shares : arrays, optional
