@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from truelabel.export import load as load
     from truelabel.integrations.pytorch import predict as predict
     from truelabel.integrations.scikit_learn import CalibratedClassifier as CalibratedClassifier
+    from truelabel.labels import correct_labels as correct_labels
+    from truelabel.labels import find_label_issues as find_label_issues
     from truelabel.predictions import Predictions as Predictions
 
 __version__ = "0.1.0"
@@ -17,12 +19,23 @@ _HOMES = {
     "CalibratedClassifier": "truelabel.integrations.scikit_learn",
     "NPC": "truelabel.calibrators.npc",
     "Predictions": "truelabel.predictions",
+    "correct_labels": "truelabel.labels",
+    "find_label_issues": "truelabel.labels",
     "load": "truelabel.export",
     "predict": "truelabel.integrations.pytorch",
 }
-_ROOMS = ("analysis", "calibrators", "datasets", "export", "methods", "networks", "noise", "transitions")
+_ROOMS = ("analysis", "calibrators", "datasets", "export", "labels", "methods", "networks", "noise", "transitions")
 
-__all__ = ["NPC", "CalibratedClassifier", "Predictions", "__version__", "load", "predict"]
+__all__ = [
+    "NPC",
+    "CalibratedClassifier",
+    "Predictions",
+    "__version__",
+    "correct_labels",
+    "find_label_issues",
+    "load",
+    "predict",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -272,7 +272,8 @@ def _labels(value: Any, c: int, names: tuple[str, ...] | None) -> Ints:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(
-            f"labels must be one class index an instance, but has shape {array.shape}; take the argmax of one-hot rows."
+            f"labels must be one class index an instance, but has shape {array.shape}; take the argmax of one-hot "
+            "rows, or examine several labels an instance by truelabel.labels.MultiLabel."
         )
     if array.dtype.kind in "OUST":
         return _named_labels(array, names)

@@ -9,10 +9,11 @@ import typer
 from rich.console import Console
 
 from truelabel import __version__
-from truelabel.cli import apply, demo, fit, listings, train
+from truelabel.cli import apply, correct, demo, fit, issues, listings, train
 from truelabel.cli.analyse import analyse
 
 ENGINEERS = "For engineers: better predictions from a trained classifier"
+CURATORS = "For curators: find and fix wrong labels"
 RESEARCHERS = "For researchers: noise, methods and experiments"
 
 app = typer.Typer(
@@ -25,6 +26,8 @@ app = typer.Typer(
 app.command("demo", rich_help_panel=ENGINEERS)(demo.demo)
 app.command("fit", rich_help_panel=ENGINEERS)(fit.fit)
 app.command("apply", rich_help_panel=ENGINEERS)(apply.apply)
+app.command("issues", rich_help_panel=CURATORS)(issues.issues)
+app.command("correct", rich_help_panel=CURATORS)(correct.correct)
 app.command("train", rich_help_panel=RESEARCHERS)(train.train)
 app.add_typer(analyse, rich_help_panel=RESEARCHERS)
 for _name, _command in listings.COMMANDS.items():

@@ -1,0 +1,75 @@
+"""`truelabel correct`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from truelabel.cli import labelled
+
+
+def correct(
+    data: labelled.Data = None,
+    out: Annotated[
+        Path,
+        typer.Option(help="Where the labels go: .csv or .parquet (a row an instance, and why), or .npy (indices)."),
+    ] = Path("corrected.csv"),
+    auto: Annotated[
+        bool, typer.Option("--auto", help="Change a label wherever another class is more probable: the default.")
+    ] = False,
+    threshold: Annotated[
+        float | None, typer.Option(help="Change labels only where another class is at least so probable.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Change so many labels at most (below 1: a share), those that mend most first.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=0, help="How many changes to print, the surest first.")] = 10,
+    probs: labelled.Probs = None,
+    features: labelled.Features = None,
+    hidden: labelled.Hidden = None,
+    labels: labelled.Labels = None,
+    logits: labelled.Logits = False,
+    out_of_sample: labelled.OutOfSample = None,
+    calibrator: labelled.Model = None,
+    seed: labelled.Seed = 0,
+    device: labelled.Device = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Replace labels that are probably wrong, and write down what was changed and why.
+
+    DATA is what truelabel fit reads, with labels; nothing in it is changed. See truelabel issues for what is found.
+
+    Example: truelabel correct train.parquet --out corrected.csv
+
+    Example: truelabel correct train.parquet --threshold 0.9 --out labels.npy
+
+    Example: truelabel correct --probs p.npy --features x.npy --labels y.npy --budget 500 --json
+    """
+    from truelabel.labels import correct_labels, write_table
+    from truelabel.labels.files import check_table_path
+
+    if auto and (threshold is not None or budget is not None):
+        raise ValueError("--auto needs no --threshold and no --budget; leave it or them out.")
+    if out.suffix != ".npy":
+        check_table_path(out)
+    parts = {"probs": probs, "features": features, "hidden": hidden, "labels": labels}
+    named = labelled.Named(data, parts, logits, out_of_sample)
+    _, found = labelled.found_in(named, calibrator, seed=seed, device=device)
+    corrected = correct_labels(found, threshold="auto" if threshold is None else threshold, budget=budget)
+    if out.suffix == ".npy":
+        np.save(out, corrected.labels)
+    else:
+        write_table(corrected.table, out)
+    if as_json:
+        changes = labelled.records(corrected.changes.head(top))
+        print(json.dumps(corrected.to_dict() | {"top": changes, "file": str(out)}, indent=1, ensure_ascii=False))
+        return
+    print(corrected)
+    for _, row in corrected.changes.head(top).iterrows():
+        about = f", {row['class']}" if "class" in row else ""
+        print(f"  {row['id']}{about}: {row['given']} → {row['corrected']} ({row['why']})")
+    print(f"Labels: {out}")

@@ -1,0 +1,25 @@
+"""Finding and correcting wrong labels: table in, table out."""
+
+from truelabel.labels.cleanlab import from_cleanlab, to_cleanlab
+from truelabel.labels.correct import CorrectedLabels, correct_labels
+from truelabel.labels.files import to_label_studio, write_label_studio, write_table
+from truelabel.labels.issues import LabelIssues, MultiLabelIssues, examine, find_label_issues
+from truelabel.labels.multilabel import MultiLabel
+from truelabel.labels.wrong import Count, WrongLabels
+
+__all__ = [
+    "CorrectedLabels",
+    "Count",
+    "LabelIssues",
+    "MultiLabel",
+    "MultiLabelIssues",
+    "WrongLabels",
+    "correct_labels",
+    "examine",
+    "find_label_issues",
+    "from_cleanlab",
+    "to_cleanlab",
+    "to_label_studio",
+    "write_label_studio",
+    "write_table",
+]

@@ -1,0 +1,84 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import truelabel as tl
+from truelabel.labels import LabelIssues, correct_labels, examine
+
+
+@pytest.fixture(scope="module")
+def four() -> LabelIssues:
+    """Four instances labelled 0, whose posterior is known: T is the identity's opposite, a row of equals."""
+    probs = np.array([[0.9, 0.05, 0.05], [0.4, 0.35, 0.25], [0.1, 0.6, 0.3], [0.02, 0.03, 0.95], [0.3, 0.1, 0.6]])
+    said = tl.Predictions(probs, labels=[0, 0, 0, 0, 1], ids=list("abcde"), class_names=["x", "y", "z"])
+    calibrator = tl.calibrators.Identity().fit(said)
+    calibrator.transition_matrix_, calibrator.class_shares_ = np.full((3, 3), 1 / 3), np.full(3, 1 / 3)
+    return examine(said, calibrator)
+
+
+def test_auto_takes_the_most_probable_class(four: LabelIssues) -> None:
+    done = correct_labels(four)
+    assert done.labels.tolist() == [0, 0, 1, 2, 2]
+    assert done.changes["id"].tolist() == ["d", "c", "e"]
+    assert done.wrong_before == pytest.approx(0.1 + 0.6 + 0.9 + 0.98 + 0.9, abs=1e-5)
+    assert done.wrong_after == pytest.approx(0.1 + 0.6 + 0.4 + 0.05 + 0.4, abs=1e-5)
+    assert done.to_dict()["changed"] == 3
+
+
+def test_the_record_says_what_was_changed_and_why(four: LabelIssues) -> None:
+    done = correct_labels(four)
+    first = done.changes.iloc[0]
+    assert (first["given"], first["corrected"]) == ("x", "z")
+    assert first["why"] == "z has probability 0.950, x 0.020"
+    assert done.table["id"].tolist() == list("abcde")
+    assert done.table["changed"].tolist() == [False, False, True, True, True]
+    assert done.table["corrected"].tolist() == ["x", "x", "y", "z", "z"]
+    assert done.table["why"].tolist()[:2] == ["", ""]
+    assert "3 of 5 labels changed (another class is more probable)" in str(done)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ({"threshold": 0.61}, [0, 0, 0, 2, 1]),
+        ({"threshold": 0.5}, [0, 0, 1, 2, 2]),
+        ({"threshold": 0.0}, [0, 0, 1, 2, 2]),
+        ({"budget": 0}, [0, 0, 0, 0, 1]),
+        ({"budget": 1}, [0, 0, 0, 2, 1]),
+        ({"budget": 2}, [0, 0, 1, 2, 1]),  # c gains 0.5, as e; the first of equals
+        ({"budget": 0.2}, [0, 0, 0, 2, 1]),
+        ({"budget": 40}, [0, 0, 1, 2, 2]),
+        ({"threshold": 0.61, "budget": 2}, [0, 0, 0, 2, 1]),
+    ],
+)
+def test_threshold_and_budget_limit_what_is_changed(four: LabelIssues, rule: dict, expected: list[int]) -> None:
+    assert correct_labels(four, **rule).labels.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "complaint"),
+    [
+        ({"threshold": 1.5}, "threshold is a probability between 0 and 1"),
+        ({"threshold": "always"}, "a probability or \"auto\", not 'always'"),
+        ({"budget": -1}, "budget is a number of labels"),
+        ({"budget": 2.5}, "a share of them below 1, not 2.5"),
+    ],
+)
+def test_rules_that_make_no_sense_are_refused(four: LabelIssues, rule: dict, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        correct_labels(four, **rule)
+
+
+def test_corrected_labels_are_cleaner_and_say_how_much(problem: SimpleNamespace, found: LabelIssues) -> None:
+    done = correct_labels(found)
+    assert np.mean(done.labels != problem.truth) < 0.03 < np.mean(problem.wrong)
+    assert done.wrong_after < 0.1 * done.wrong_before
+    assert done.changes["why"].str.contains(" of 10 neighbours are labelled ").all()
+
+
+def test_predictions_are_examined_first(problem: SimpleNamespace, found: LabelIssues) -> None:
+    done = tl.correct_labels(problem.said, found.calibrator, budget=5)
+    assert len(done.changes) == 5
+    gain = found.probs.max(axis=1) - found.probs[np.arange(300), problem.noisy]
+    assert set(done.changes.index) == set(np.argsort(-gain)[:5])
