@@ -35,12 +35,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from scoreboard.cells import Cell, Sources, cells
-from scoreboard.columns import TITLES, Columns
-from scoreboard.measures import accuracy, calibration_error, risk_coverage
-from scoreboard.store import Key, Record, append, cached_case, read_records
+from scoreboard.columns import TITLES, Columns, one_thread
+from scoreboard.store import Key, Record, add, cached_case, lacking, line, read_records
 from scoreboard.summary import report
 
 
@@ -69,12 +66,7 @@ def main() -> None:
         return
     if not options.summary:
         for record in run_all(left, Sources.of(options), options.jobs):
-            key = record["cell"], record["seed"]
-            if key in stored:
-                record["columns"] = stored[key]["columns"] | record["columns"]
-            stored[key] = record
-            append(options.out, record)
-            print(_line(record), flush=True)
+            print(line(add(stored, options.out, record)), flush=True)
     names = {cell.name for cell in wanted}
     print(report([record for (name, seed), record in stored.items() if name in names and seed in options.seeds]))
 
@@ -87,8 +79,7 @@ def groups(wanted: list[Cell], options: argparse.Namespace, stored: dict[Key, Re
     found: dict[tuple[Any, ...], list[Task]] = {}
     for seed in options.seeds:
         for cell in wanted:
-            have = stored.get((cell.name, seed), {"columns": {}})["columns"]
-            columns = [name for name in TITLES if name in options.redo or (name in options.only and name not in have)]
+            columns = lacking(stored, (cell.name, seed), TITLES, options)
             if columns and (seed == 0 or not cell.one_seed):
                 found.setdefault((cell.data, cell.noise, cell.network, seed), []).append((cell, seed, columns))
     return list(found.values())
@@ -97,12 +88,12 @@ def groups(wanted: list[Cell], options: argparse.Namespace, stored: dict[Key, Re
 def run_all(left: list[list[Task]], sources: Sources, jobs: int) -> Iterator[Record]:
     """Run the groups, in processes of their own if there are to be several."""
     if jobs == 1:
-        _one_thread()
+        one_thread()
         for group in left:
             for task in group:
                 yield run(task, sources)
         return
-    with ProcessPoolExecutor(jobs, initializer=_one_thread) as pool:
+    with ProcessPoolExecutor(jobs, initializer=one_thread) as pool:
         for future in as_completed([pool.submit(run_group, group, sources) for group in left]):
             yield from future.result()
 
@@ -121,28 +112,9 @@ def run(task: Task, sources: Sources) -> Record:
     made = cached_case(cell, seed, sources)
     results: dict[str, dict[str, Any]] = {}
     for column in columns:
-        answer = _columns.answer(column, made)
-        results[column] = {
-            "accuracy": accuracy(answer.probs, made.truth),
-            "ece": calibration_error(answer.probs, made.truth),
-            "aurc": risk_coverage(answer.probs, made.truth, answer.sureness),
-            "seconds": round(answer.seconds, 2),
-            **answer.facts,
-        }
+        results[column] = _columns.answer(column, made).measured(made.truth)
     seconds = round(time.perf_counter() - began, 1)
     return {"cell": cell.name, "seed": seed, "columns": results, "facts": made.facts, "seconds": seconds}
-
-
-def _one_thread() -> None:
-    import faiss
-
-    torch.set_num_threads(1)
-    faiss.omp_set_num_threads(1)
-
-
-def _line(record: Record) -> str:
-    values = ", ".join(f"{name} {100 * found['accuracy']:.1f}" for name, found in record["columns"].items())
-    return f"{record['cell']} seed {record['seed']}: {values} ({record['seconds']} s)"
 
 
 if __name__ == "__main__":

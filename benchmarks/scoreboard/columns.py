@@ -15,6 +15,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from scoreboard.cells import Case
+from scoreboard.measures import accuracy, balanced_accuracy, calibration_error, risk_coverage
 from truelabel import NPC
 from truelabel.calibrators import KNN
 from truelabel.calibrators.npc.heads import out_of_fold
@@ -30,6 +31,17 @@ class Answer:
     def __init__(self, probs: np.ndarray, seconds: float, sureness: np.ndarray | None = None, **facts: Any) -> None:
         self.probs, self.seconds, self.facts = probs, seconds, facts
         self.sureness = probs.max(axis=1) if sureness is None else sureness
+
+    def measured(self, truth: np.ndarray) -> dict[str, Any]:
+        """Return what there is to know of the answer, given the true labels."""
+        return {
+            "accuracy": accuracy(self.probs, truth),
+            "balanced": balanced_accuracy(self.probs, truth),
+            "ece": calibration_error(self.probs, truth),
+            "aurc": risk_coverage(self.probs, truth, self.sureness),
+            "seconds": round(self.seconds, 2),
+            **self.facts,
+        }
 
 
 class Columns:
@@ -140,6 +152,14 @@ TITLES = {
     "cleanlab": "cleanlab",
     "clean": "clean labels",
 }
+
+
+def one_thread() -> None:
+    """Let everything run on one thread, so that seconds can be compared."""
+    import faiss
+
+    torch.set_num_threads(1)
+    faiss.omp_set_num_threads(1)
 
 
 def _heads(case: Case, labels: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:

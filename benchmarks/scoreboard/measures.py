@@ -12,6 +12,12 @@ def accuracy(probs: np.ndarray, truth: np.ndarray) -> float:
     return float(np.mean(probs.argmax(axis=1) == truth))
 
 
+def balanced_accuracy(probs: np.ndarray, truth: np.ndarray) -> float:
+    """Return the share of right predictions in each class, averaged over the classes that occur."""
+    right = probs.argmax(axis=1) == truth
+    return float(np.mean([right[truth == y].mean() for y in np.unique(truth)]))
+
+
 def calibration_error(probs: np.ndarray, truth: np.ndarray) -> float:
     """Return the expected calibration error: |confidence − accuracy|, averaged over 15 bins of equal width."""
     confidence, right = probs.max(axis=1), probs.argmax(axis=1) == truth

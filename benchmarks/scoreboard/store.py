@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +29,32 @@ def read_records(path: Path) -> dict[Key, Record]:
     return stored
 
 
+def lacking(stored: dict[Key, Record], key: Key, names: Iterable[str], options: argparse.Namespace) -> list[str]:
+    """Return the columns that a record lacks or that --redo wants again."""
+    have = stored.get(key, {"columns": {}})["columns"]
+    return [name for name in names if name in options.redo or (name in options.only and name not in have)]
+
+
+def add(stored: dict[Key, Record], path: Path, record: Record) -> Record:
+    """Join a record with what is stored of its cell and seed, store it and write it as one line; return it."""
+    key = record["cell"], record["seed"]
+    if key in stored:
+        record["columns"] = stored[key]["columns"] | record["columns"]
+    stored[key] = record
+    append(path, record)
+    return record
+
+
 def append(path: Path, record: Record) -> None:
-    """Add a record as one line."""
+    """Write a record as one line."""
     with path.open("a") as file:
         file.write(json.dumps(record) + "\n")
+
+
+def line(record: Record) -> str:
+    """Return a record's accuracies in one line."""
+    values = ", ".join(f"{name} {100 * found['accuracy']:.1f}" for name, found in record["columns"].items())
+    return f"{record['cell']} seed {record['seed']}: {values} ({record['seconds']} s)"
 
 
 def cached_case(cell: Cell, seed: int, sources: Sources) -> Case:

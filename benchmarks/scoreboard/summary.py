@@ -72,7 +72,7 @@ def accuracies(board: Board) -> str:
         shown.append("" if repair is None else f"{repair:.0f} %")
         fitted = 100 * np.mean([record["facts"]["fitted"] for record in found])
         rows.append([cell, str(len(found)), f"{fitted:.0f} %", *shown])
-    return _table(["cell", "seeds", "fits", *TITLES.values(), "repair"], rows)
+    return table(["cell", "seeds", "fits", *TITLES.values(), "repair"], rows)
 
 
 def areas(board: Board) -> str:
@@ -82,7 +82,7 @@ def areas(board: Board) -> str:
         values = [board.mean(cell, "aurc", column) for column in TITLES]
         shown = ["" if value is None else f"{value:.2f}" for value in values]
         rows.append([cell, *shown])
-    return _table(["cell", *TITLES.values()], rows)
+    return table(["cell", *TITLES.values()], rows)
 
 
 def checks(board: Board) -> Iterator[str]:
@@ -141,6 +141,7 @@ def _verdict(what: str, violations: dict[str, float], of: int, unit: str, holds:
     return "\n".join(lines)
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

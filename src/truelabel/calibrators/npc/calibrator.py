@@ -7,14 +7,14 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from torch import nn
 
 from truelabel import device as devices
-from truelabel.arrays import Array, Floats, float32, row_blocks
+from truelabel.arrays import Array, Floats, Ints, as_numbers, float32, row_blocks
 from truelabel.calibrators.base import Calibrator
 from truelabel.calibrators.npc.dirichlet import SAMPLERS, expected_entropy
 from truelabel.calibrators.npc.expert_prior import ExpertPrior
@@ -178,7 +178,14 @@ class NPC(Calibrator):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, predictions: Predictions, y: None = None, *, validation: Predictions | None = None) -> Self:
+    def fit(
+        self,
+        predictions: Predictions,
+        y: None = None,
+        *,
+        validation: Predictions | None = None,
+        trusted: Any = None,
+    ) -> Self:
         """Learn from predictions on the (noisy) training set.
 
         Parameters
@@ -190,22 +197,31 @@ class NPC(Calibrator):
         validation : Predictions, optional
             What it said about instances it was not trained on, with their noisy labels: on these it is judged, and
             the calibrator learns from both.
+        trusted : (n,) array, optional
+            True classes of instances of `predictions` that somebody looked at, as class indices; −1 for all others.
+            They are believed, the experts learn from them, and T is counted with them. None are needed.
         """
-        self._validation = validation
+        self._validation, self._trusted = validation, trusted
         try:
             return super().fit(predictions)
         finally:
-            del self._validation
+            del self._validation, self._trusted
 
     def _fit(self, predictions: Predictions) -> None:
         recipe = self._check_parameters(len(predictions))
-        n, unseen = len(predictions), {}
+        n, told = len(predictions), {}
+        if self._trusted is not None:
+            if recipe is RECIPES["paper"]:
+                raise ValueError("the paper's recipe has no use for trusted labels; leave them out.")
+            told["known"] = trusted_classes(self._trusted, n, predictions.n_classes)
         if self._validation is not None:
             if recipe is RECIPES["paper"]:
                 raise ValueError("the paper's recipe has no use for a validation set; leave it out.")
             predictions = join(predictions, self._validation)
             if not predictions.out_of_sample:
-                unseen = {"unseen": np.arange(n, len(predictions))}
+                told["unseen"] = np.arange(n, len(predictions))
+            if "known" in told:
+                told["known"] = np.append(told["known"], np.full(len(predictions) - n, -1))
         device = devices.resolve(self.device)
         if self.trunk is not None and recipe is RECIPES["paper"] and predictions.hidden is None:
             predictions = predictions._with(hidden=_hidden_layer(self.trunk, predictions, device))
@@ -213,7 +229,7 @@ class NPC(Calibrator):
         began = time.perf_counter()
         with Progress(self.progress) as progress, torch.random.fork_rng():
             torch.manual_seed(seed)
-            belief = self._prior(recipe).believe(predictions, device=device, seed=seed, progress=progress, **unseen)
+            belief = self._prior(recipe).believe(predictions, device=device, seed=seed, progress=progress, **told)
             believed = time.perf_counter()
             vae = self._network(recipe, predictions, belief).to(device)
             steps = max(1, round(len(predictions) / self.batch_size_))
@@ -387,6 +403,17 @@ def _hidden_layer(network: nn.Module, predictions: Predictions, device: torch.de
 
     _, last = last_linear(network)
     return layer_inputs(network, last, Source(predictions, ["inputs"]), len(predictions), device)
+
+
+def trusted_classes(trusted: Any, n: int, c: int) -> Ints:
+    """Check trusted labels and return them as class indices, −1 where there is none."""
+    known = as_numbers(trusted, "trusted")
+    if known.shape != (n,):
+        raise ValueError(f"trusted has shape {known.shape}, but there are {n} instances; pass a class or −1 for each.")
+    whole = known.astype(np.int64)
+    if not np.array_equal(whole, known) or whole.min(initial=0) < -1 or whole.max(initial=0) >= c:
+        raise ValueError(f"trusted must hold classes from 0 to {c - 1}, or −1 where none is known.")
+    return whole
 
 
 def join(seen: Predictions, unseen: Predictions) -> Predictions:

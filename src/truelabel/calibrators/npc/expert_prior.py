@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from truelabel.arrays import Array, Floats, Ints, float32
 from truelabel.calibrators.npc.heads import FoldHeads, out_of_fold
-from truelabel.calibrators.npc.label_noise import denoise, estimate_transition, given_label, matching_sharpness
+from truelabel.calibrators.npc.label_noise import denoise, estimate_transition, given_label, matching_sharpness, settle
 from truelabel.calibrators.npc.memorisation import judge
 from truelabel.calibrators.npc.pool import likelihood_weights, pool_everywhere
 from truelabel.calibrators.npc.prior import Belief
@@ -57,10 +57,12 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         seed: int,
         progress: Progress,
         unseen: Ints | None = None,
+        known: Ints | None = None,
     ) -> Belief:
         """Ask the experts and pool them; see `Prior`.
 
-        `unseen` are the rows that the classifier was not trained on, where that is known of some.
+        `unseen` are the rows that the classifier was not trained on, where that is known of some; `known` are true
+        classes, −1 where they are not known.
         """
         if not predictions.views:
             raise ValueError(
@@ -70,23 +72,24 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         rng = np.random.default_rng(seed)
         predicted = predictions.hard
         labels = predicted if predictions.labels is None else predictions.labels
-        experts = self._ask(predictions, labels, rng, device=device, seed=seed, progress=progress)
+        learned = labels if known is None else np.where(known >= 0, known, labels)
+        experts = self._ask(predictions, learned, rng, device=device, seed=seed, progress=progress)
         asked = _some(len(labels), predictions.n_classes, rng)
-        weights = experts.weights(labels, asked)
+        weights = experts.weights(learned, asked)
         believed = pool_everywhere(experts.said, weights)
-        transition, class_shares = estimate_transition(believed, labels)
+        transition, class_shares = estimate_transition(believed, labels, known=known)
 
         memorised, trust = None, 0.0
         if predictions.labels is not None and predictions.out_of_sample:
             memorised, trust = 0.0, 1.0
         elif predictions.labels is not None:
-            right = given_label(denoise(believed, transition, class_shares), transition, labels, 1.0)
+            right = settle(given_label(denoise(believed, transition, class_shares), transition, labels, 1.0), known)
             memorised, trust = judge(right[np.arange(len(labels)), labels], predictions, unseen, rng)
 
         heard = np.append(weights, 0).astype(np.float32)
         withheld = None
         if trust > 0 or unseen is not None:
-            joint = experts.weights(labels, asked if unseen is None else unseen, predictions.probs)
+            joint = experts.weights(learned, asked if unseen is None else unseen, predictions.probs)
             if unseen is None and not predictions.out_of_sample:
                 joint = in_sample(joint, weights)
             heard = trust * joint + (1 - trust) * heard
@@ -99,16 +102,16 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
                     withheld[unseen] = False
                 heard = joint
             if predictions.out_of_sample:
-                transition, class_shares = estimate_transition(believed, labels)
+                transition, class_shares = estimate_transition(believed, labels, known=known)
             elif trust >= HEARD:
-                transition, class_shares = estimate_transition(alone, labels, predicted, memorised)
+                transition, class_shares = estimate_transition(alone, labels, predicted, memorised, known)
         clean = denoise(believed, transition, class_shares)
         sharpness = matching_sharpness(clean[asked], transition, class_shares, labels[asked])
         noise_rate = float(1 - class_shares @ np.diag(transition))
         by_view = experts.by_view(heard)
         useful = self._useful(by_view)
         return Belief(
-            given_label(clean, transition, labels, sharpness),
+            settle(given_label(clean, transition, labels, sharpness), known),
             trust=float(heard[-1]),
             scales={name: experts.votes[name].scale for name in useful},
             start={name: (experts.heads[name], by_view[name]) for name in useful},

@@ -20,7 +20,11 @@ MOST_MEMORISED = 0.5
 
 
 def estimate_transition(
-    believed: Floats, labels: Ints, predicted: Ints | None = None, memorised: float | None = None
+    believed: Floats,
+    labels: Ints,
+    predicted: Ints | None = None,
+    memorised: float | None = None,
+    known: Ints | None = None,
 ) -> tuple[Array, Array]:
     """Return T and the class shares p(y), counted on the instances whose class is surest.
 
@@ -40,9 +44,14 @@ def estimate_transition(
     memorised : float, optional
         Share of the wrong labels that the classifier repeats: by so much fewer wrong labels are counted where it
         has to agree, which is made up for.
+    known : (n,) array, optional
+        True classes of some instances, −1 for the rest. An instance counts for its true class, but is not surer than
+        it is believed to be: those whose class a person looked up are not a fair sample.
     """
     c = believed.shape[1]
     guessed = believed.argmax(axis=1)
+    if known is not None:
+        guessed = np.where(known >= 0, known, guessed)
     counts = np.zeros((c, c))
     for y in range(c):
         rows = np.flatnonzero(guessed == y if predicted is None else (guessed == y) & (predicted == y))
@@ -111,6 +120,15 @@ def given_label(clean: Floats, transition: Array, labels: Ints, sharpness: float
         mixed = np.exp(mixed - mixed.max(axis=1, keepdims=True))
         out[rows] = mixed / mixed.sum(axis=1, keepdims=True)
     return out
+
+
+def settle(believed: Floats, known: Ints | None) -> Floats:
+    """Give true classes that are known (−1: not) probability 1, in place."""
+    if known is not None:
+        rows = np.flatnonzero(known >= 0)
+        believed[rows] = 0
+        believed[rows, known[rows]] = 1
+    return believed
 
 
 def matching_sharpness(clean: Floats, transition: Array, shares: Array, labels: Ints) -> float:

@@ -1,0 +1,260 @@
+"""NPC's default recipe with one of its parts removed: the rows of `benchmarks/ablations.py`.
+
+A part is removed by patching the library for the time of one fit; each patch says afterwards whether it took effect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+from truelabel import NPC, Predictions
+from truelabel.calibrators.npc import calibrator, expert_prior, label_noise, memorisation, training
+from truelabel.calibrators.npc.expert_prior import ExpertPrior
+from truelabel.calibrators.npc.prior import Belief
+
+Check = Callable[[NPC, Predictions], bool]
+Patch = Callable[[], AbstractContextManager[Check]]
+OLD_TRUSTED, OLD_DISTRUSTED = 0.1, 0.5
+KEPT = 4
+
+
+@contextmanager
+def whole() -> Iterator[Check]:
+    """The recipe as it is."""
+    yield lambda npc, said: True
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What the table calls it, what is patched while it is fitted, and what it is given of the predictions."""
+
+    title: str
+    patched: Patch = whole
+    given: Callable[[Predictions], Predictions] = lambda said: said
+
+    def fit(self, said: Predictions, seed: int) -> NPC:
+        """Fit NPC so; raise an error where the patch had no effect."""
+        with self.patched() as took_effect:
+            npc = NPC(random_state=seed, progress=False).fit(self.given(said))
+        if not took_effect(npc, said):
+            raise RuntimeError(f"“{self.title}” changed nothing: the library has no such part, or not there.")
+        return npc
+
+
+@contextmanager
+def no_transition() -> Iterator[Check]:
+    """T is the identity: every label is right, and there is nothing to correct."""
+
+    def identity(believed: np.ndarray, *_: Any) -> tuple[np.ndarray, np.ndarray]:
+        shares = np.bincount(believed.argmax(axis=1), minlength=believed.shape[1]) + 1.0
+        return np.eye(believed.shape[1]), shares / shares.sum()
+
+    with patch.object(expert_prior, "estimate_transition", identity):
+        yield lambda npc, said: np.array_equal(npc.transition_matrix_, np.eye(said.n_classes))
+
+
+@contextmanager
+def no_own_label() -> Iterator[Check]:
+    """The belief is p(y | x)."""
+    denoised: list[np.ndarray] = []
+    denoise = expert_prior.denoise
+
+    def recorded(*args: Any) -> np.ndarray:
+        denoised.append(denoise(*args))
+        return denoised[-1]
+
+    with (
+        patch.object(expert_prior, "denoise", recorded),
+        _believing(lambda belief: replace(belief, shares=denoised[-1])),
+    ):
+        yield lambda npc, said: len(denoised) > 0
+
+
+@contextmanager
+def no_votes() -> Iterator[Check]:
+    """The heads are the only experts beside the classifier; votes still choose the scale."""
+    ask = ExpertPrior._ask
+
+    def without(self: ExpertPrior, *args: Any, **settings: Any) -> Any:
+        asked = ask(self, *args, **settings)
+        kept = [i for i, (_, expert) in enumerate(asked.names) if expert != "vote"]
+        return replace(asked, names=[asked.names[i] for i in kept], said=[asked.said[i] for i in kept])
+
+    with patch.object(ExpertPrior, "_ask", without):
+        yield lambda npc, said: set(npc.report_.weights) == {"classifier", *(f"{name} head" for name in said.views)}
+
+
+@contextmanager
+def from_nothing() -> Iterator[Check]:
+    """A fresh hidden layer at full pace, since there is no start that it could stay near."""
+    width = calibrator.RECIPES["default"].hidden[0]
+    with _believing(lambda belief: replace(belief, start={}, pace=1.0)):
+        yield lambda npc, said: npc.network_.trunk[1].out_features == width
+
+
+@contextmanager
+def full_pace() -> Iterator[Check]:
+    """The learning rate does not depend on the noise rate."""
+    rates: list[float] = []
+    train = calibrator.train
+
+    def recorded(*args: Any, **settings: Any) -> list[float]:
+        rates.append(settings["learning_rate"])
+        return train(*args, **settings)
+
+    with (
+        patch.object(calibrator, "train", recorded),
+        _believing(lambda belief: replace(belief, pace=1.0)),
+    ):
+        yield lambda npc, said: rates == [npc.learning_rate]
+
+
+@contextmanager
+def never_trusted() -> Iterator[Check]:
+    """The classifier is taken to have memorised everything."""
+    with patch.object(expert_prior, "judge", lambda *args: (1.0, 0.0)):
+        yield lambda npc, said: npc.report_.weights["classifier"] == 0
+
+
+@contextmanager
+def judged_by_agreement() -> Iterator[Check]:
+    """Memorising is how much better the classifier fits the labels than the experts foresee them."""
+    pooled: list[np.ndarray] = []
+    judged: list[float] = []
+    pool_everywhere = expert_prior.pool_everywhere
+
+    def recorded(*args: Any) -> np.ndarray:
+        pooled.append(pool_everywhere(*args))
+        return pooled[-1]
+
+    def judge(right: np.ndarray, said: Predictions, *_: Any) -> tuple[float, float]:
+        foreseen = float(np.mean(pooled[-1].argmax(axis=1) == said.labels))
+        fitted = float(np.mean(said.hard == said.labels))
+        judged.append(float(np.clip((fitted - foreseen) / max(1 - foreseen, 1e-6), 0, 1)))
+        return judged[-1], float(np.clip((OLD_DISTRUSTED - judged[-1]) / (OLD_DISTRUSTED - OLD_TRUSTED), 0, 1))
+
+    with patch.object(expert_prior, "pool_everywhere", recorded), patch.object(expert_prior, "judge", judge):
+        yield lambda npc, said: said.out_of_sample or judged == [npc.report_.memorisation]
+
+
+@contextmanager
+def hidden_unread() -> Iterator[Check]:
+    """The hidden layer is not given, and so not looked at."""
+    with patch.object(memorisation, "foresees") as looked_at:
+        yield lambda npc, said: not looked_at.called
+
+
+@contextmanager
+def no_evening_out() -> Iterator[Check]:
+    """T as it is counted."""
+    rows: list[int] = []
+
+    def right(right: np.ndarray, total: np.ndarray) -> np.ndarray:
+        return np.where(total > 0, (right + 0.5) / (total + 0.5 + 0.5 / len(total)), 1.0)
+
+    def row(counts: np.ndarray, y: int, right: float) -> np.ndarray:
+        rows.append(y)
+        wrong = np.delete(counts, y)
+        spread = wrong / wrong.sum() if wrong.sum() > 0 else np.full(len(wrong), 1 / len(wrong))
+        return np.insert((1 - right) * spread, y, right)
+
+    with patch.object(label_noise, "_right", right), patch.object(label_noise, "_row", row):
+        yield lambda npc, said: len(rows) > 0
+
+
+@contextmanager
+def fixed_reliance() -> Iterator[Check]:
+    """The reliance r on the classifier stays what the pool's weights make it."""
+    with patch.object(training, "RELIANCE_RATE", 0.0):
+        yield lambda npc, said: bool(
+            np.isclose(npc.network_.reliance.item(), npc.report_.weights["classifier"], atol=1e-6)
+        )
+
+
+@contextmanager
+def on_hidden() -> Iterator[Check]:
+    """The classifier's hidden layer takes the place of the label-free features."""
+    yield lambda npc, said: said.hidden is not None and npc.view_widths_ == {"features": said.hidden.shape[1]}
+
+
+@contextmanager
+def in_sample_unknown() -> Iterator[Check]:
+    """The classifier is said not to have seen the labels."""
+    yield lambda npc, said: npc.report_.memorisation == 0
+
+
+VARIANTS = {
+    "whole": Variant("whole recipe"),
+    "no-T": Variant("no T (identity)", no_transition),
+    "no-label": Variant("beliefs without the instance's own label", no_own_label),
+    "no-vote": Variant("no vote expert", no_votes),
+    "from-nothing": Variant("starting from nothing instead of from the heads", from_nothing),
+    "trusted": Variant(
+        "classifier always trusted as if out of sample",
+        in_sample_unknown,
+        lambda said: said.replace(out_of_sample=True),
+    ),
+    "distrusted": Variant("classifier never trusted", never_trusted, lambda said: said.replace(out_of_sample=False)),
+    "agreement": Variant("memorising judged by the experts' agreement alone", judged_by_agreement),
+    "no-hidden": Variant("no hidden layer given", hidden_unread, lambda said: said.replace(hidden=None)),
+    "full-pace": Variant("full pace always", full_pace),
+    "uneven": Variant("no evening-out of T", no_evening_out),
+    "fixed-r": Variant("reliance r fixed instead of learned", fixed_reliance),
+    "on-hidden": Variant(
+        "hidden layer as the only features", on_hidden, lambda said: said.replace(features=said.hidden)
+    ),
+}
+
+
+@contextmanager
+def _believing(change: Callable[[Belief], Belief]) -> Iterator[None]:
+    believe = ExpertPrior.believe
+
+    def changed(self: ExpertPrior, *args: Any, **settings: Any) -> Belief:
+        return change(believe(self, *args, **settings))
+
+    with patch.object(ExpertPrior, "believe", changed):
+        yield
+
+
+@contextmanager
+def experts_asked_once() -> Iterator[None]:
+    """Keep what votes and heads said, and the random generators' states after it, for variants of the same case."""
+    kept: dict[str, tuple[Any, dict[str, Any], torch.Tensor]] = {}
+    ask = ExpertPrior._ask
+
+    def once(
+        self: ExpertPrior, said: Predictions, labels: np.ndarray, rng: np.random.Generator, **settings: Any
+    ) -> Any:
+        key = _digest(
+            *said.views.values(),
+            labels,
+            torch.get_rng_state().numpy(),
+            repr((list(said.views), rng.bit_generator.state, said.n_classes, self.get_params(), settings["seed"])),
+        )
+        if key not in kept:
+            while len(kept) >= KEPT:
+                kept.pop(next(iter(kept)))
+            asked = ask(self, said, labels, rng, **settings)
+            kept[key] = asked, rng.bit_generator.state, torch.get_rng_state()
+        asked, rng.bit_generator.state, state = kept[key]
+        torch.set_rng_state(state)
+        return asked
+
+    with patch.object(ExpertPrior, "_ask", once):
+        yield
+
+
+def _digest(*parts: Any) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part.encode() if isinstance(part, str) else np.ascontiguousarray(part).tobytes())
+    return found.hexdigest()
