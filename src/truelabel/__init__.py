@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from truelabel.labels import correct_labels as correct_labels
     from truelabel.labels import find_label_issues as find_label_issues
     from truelabel.predictions import Predictions as Predictions
+    from truelabel.raw import clean as clean
 
 __version__ = "0.1.0"
 
@@ -19,18 +20,33 @@ _HOMES = {
     "CalibratedClassifier": "truelabel.integrations.scikit_learn",
     "NPC": "truelabel.calibrators.npc",
     "Predictions": "truelabel.predictions",
+    "clean": "truelabel.raw",
     "correct_labels": "truelabel.labels",
     "find_label_issues": "truelabel.labels",
     "load": "truelabel.export",
     "predict": "truelabel.integrations.pytorch",
 }
-_ROOMS = ("analysis", "calibrators", "datasets", "export", "labels", "methods", "networks", "noise", "transitions")
+_ROOMS = (
+    "analysis",
+    "calibrators",
+    "datasets",
+    "export",
+    "labels",
+    "methods",
+    "networks",
+    "noise",
+    "raw",
+    "report",
+    "review",
+    "transitions",
+)
 
 __all__ = [
     "NPC",
     "CalibratedClassifier",
     "Predictions",
     "__version__",
+    "clean",
     "correct_labels",
     "find_label_issues",
     "load",

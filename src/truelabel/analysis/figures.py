@@ -1,14 +1,10 @@
-"""What the figures share: colours that colour-blind readers can tell apart, images to show, files to write."""
+"""What the figures share: colours that colour-blind readers can tell apart, and files to write."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-from truelabel.arrays import Array, as_numbers
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,26 +42,3 @@ def save_figure(figure: Figure, folder: str | os.PathLike[str], name: str, *, dp
         options = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"pil_kwargs": {"optimize": True}}
         figure.savefig(path, dpi=dpi, bbox_inches="tight", pad_inches=0.08, **options)
     return paths
-
-
-def pictures(images: Any) -> Array:
-    """Return images as `imshow` takes them: (n, h, w) grey or (n, h, w, 3), with values in [0, 1].
-
-    Channels may come first or last. Images with values outside [0, 1], such as standardised ones, are stretched
-    from the least to the largest value of each.
-    """
-    array = as_numbers(images, "images").astype(np.float32)
-    if array.ndim == 4 and array.shape[1] in (1, 3):
-        array = array.transpose(0, 2, 3, 1)
-    if array.ndim == 4 and array.shape[3] == 1:
-        array = array[..., 0]
-    if array.ndim != 3 and not (array.ndim == 4 and array.shape[3] == 3):
-        raise ValueError(
-            f"images must be grey or have three channels, one image a row, but have shape {np.shape(images)}; "
-            "reshape them first."
-        )
-    if len(array) and (array.min() < 0 or array.max() > 1):
-        around = tuple(range(1, array.ndim))
-        low, high = array.min(axis=around, keepdims=True), array.max(axis=around, keepdims=True)
-        array = (array - low) / np.maximum(high - low, 1e-12)
-    return array

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from truelabel.analysis.figures import pictures
 from truelabel.arrays import Array, Floats, Ints, as_array, as_numbers
+from truelabel.pictures import pictures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

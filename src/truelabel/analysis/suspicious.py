@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truelabel.analysis.figures import pictures
 from truelabel.arrays import as_array, matrix
+from truelabel.pictures import pictures
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from truelabel import __version__
-from truelabel.cli import apply, correct, demo, fit, issues, listings, train
+from truelabel.cli import apply, clean, correct, demo, fit, issues, listings, report, review, train
 from truelabel.cli.analyse import analyse
 
 ENGINEERS = "For engineers: better predictions from a trained classifier"
@@ -26,8 +26,11 @@ app = typer.Typer(
 app.command("demo", rich_help_panel=ENGINEERS)(demo.demo)
 app.command("fit", rich_help_panel=ENGINEERS)(fit.fit)
 app.command("apply", rich_help_panel=ENGINEERS)(apply.apply)
+app.command("clean", rich_help_panel=CURATORS)(clean.clean)
 app.command("issues", rich_help_panel=CURATORS)(issues.issues)
 app.command("correct", rich_help_panel=CURATORS)(correct.correct)
+app.command("report", rich_help_panel=CURATORS)(report.report)
+app.command("review", rich_help_panel=CURATORS)(review.review)
 app.command("train", rich_help_panel=RESEARCHERS)(train.train)
 app.add_typer(analyse, rich_help_panel=RESEARCHERS)
 for _name, _command in listings.COMMANDS.items():

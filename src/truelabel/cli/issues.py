@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truelabel.cli import examined as pages
 from truelabel.cli import labelled
 
 if TYPE_CHECKING:
@@ -28,6 +29,13 @@ def issues(
         Path | None, typer.Option(help="Write pre-annotated tasks for Label Studio here, too (.json).")
     ] = None,
     content: Annotated[str, typer.Option(help="What Label Studio is to show: image, text, …")] = "image",
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Write a folder here, too, that truelabel report and truelabel review read."),
+    ] = None,
+    images: pages.Images = None,
+    table_file: pages.TableFile = None,
+    text: pages.Text = None,
     probs: labelled.Probs = None,
     features: labelled.Features = None,
     hidden: labelled.Hidden = None,
@@ -50,6 +58,8 @@ def issues(
     Example: truelabel issues --probs p.npy --features x.npy --labels y.npy --json
 
     Example: truelabel issues train.parquet --threshold 0.9 --label-studio tasks.json --content text
+
+    Example: truelabel issues train.parquet --save examined --images images.npy
     """
     from truelabel.labels import LabelIssues, to_label_studio, write_label_studio, write_table
     from truelabel.labels.files import check_table_path
@@ -59,7 +69,14 @@ def issues(
         raise ValueError(f"--threshold is a probability between 0 and 1, not {threshold}.")
     parts = {"probs": probs, "features": features, "hidden": hidden, "labels": labels}
     named = labelled.Named(data, parts, logits, out_of_sample)
-    _, found = labelled.found_in(named, calibrator, seed=seed, device=device)
+    source = pages.source(images, table_file, text)
+    if source is not None and save is None:
+        raise ValueError("--images and --table say what --save is to show; name that folder, too.")
+    if save is not None:
+        pages.check_new(save)
+    said, found = labelled.found_in(named, calibrator, seed=seed, device=device)
+    if save is not None:
+        pages.save(said, found, source, save, origin=data, seed=seed)
     table = found.table
     if threshold is not None:
         table = table[table["p_wrong"] >= threshold]

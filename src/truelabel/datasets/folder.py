@@ -50,14 +50,22 @@ def _class_names(folder: Path) -> tuple[str, ...]:
 
 
 def _split(folder: Path, class_names: tuple[str, ...], size: int, crop: int) -> Split:
+    names = image_names(folder)
+    labels = encode([name.split("/")[0] for name in names], class_names, str(folder))
+    return Split(LazyImages(folder, names, size, crop), labels, class_names)
+
+
+def image_names(folder: Path) -> list[str]:
+    """Return the images in the subfolders of a folder, by their names in it, sorted; hidden ones are left out."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"There is no folder {folder}; pass one with a subfolder of images a class.")
     names = sorted(
         file.relative_to(folder).as_posix()
         for child in folder.iterdir()
-        if child.is_dir()
+        if child.is_dir() and child.name[0] != "."
         for file in child.rglob("*")
-        if file.suffix.lower() in ENDINGS
+        if file.suffix.lower() in ENDINGS and file.name[0] != "."
     )
     if not names:
         raise ValueError(f"{folder} has no images in subfolders; put those of each class into a folder of its own.")
-    labels = encode([name.split("/")[0] for name in names], class_names, str(folder))
-    return Split(LazyImages(folder, names, size, crop), labels, class_names)
+    return names

@@ -43,7 +43,7 @@ def table(
     standardise : bool, default True
         Bring each column to mean 0 and deviation 1 over the training rows.
     """
-    frame = _read(path)
+    frame = read_table(path)
     names = _label_names(frame, label, path)
     columns = list(columns) if columns is not None else _numeric(frame, label, path)
     class_names = tuple(str(value) for value in np.unique(names))
@@ -52,7 +52,7 @@ def table(
         rows, test_rows = train_test_rows(whole.labels, test_size, seed)
         train, held_out = whole[rows], whole[test_rows]
     else:
-        other = _read(test)
+        other = read_table(test)
         labels = encode(_label_names(other, label, test), class_names, str(test))
         train, held_out = whole, Split(_inputs(other, columns, test), labels, class_names)
     if standardise:
@@ -62,7 +62,8 @@ def table(
     return Dataset(Path(path).stem, train, held_out)
 
 
-def _read(path: str | os.PathLike[str]) -> Any:
+def read_table(path: str | os.PathLike[str]) -> Any:
+    """Read a .csv or .parquet file into a pandas DataFrame."""
     import pandas as pd
 
     readers = {".csv": pd.read_csv, ".parquet": pd.read_parquet}

@@ -2,22 +2,28 @@
 
 from truelabel.labels.cleanlab import from_cleanlab, to_cleanlab
 from truelabel.labels.correct import CorrectedLabels, correct_labels
+from truelabel.labels.examined import Examined, examined
 from truelabel.labels.files import to_label_studio, write_label_studio, write_table
 from truelabel.labels.issues import LabelIssues, MultiLabelIssues, examine, find_label_issues
+from truelabel.labels.items import Items, items_of
 from truelabel.labels.multilabel import MultiLabel
 from truelabel.labels.wrong import Count, WrongLabels
 
 __all__ = [
     "CorrectedLabels",
     "Count",
+    "Examined",
+    "Items",
     "LabelIssues",
     "MultiLabel",
     "MultiLabelIssues",
     "WrongLabels",
     "correct_labels",
     "examine",
+    "examined",
     "find_label_issues",
     "from_cleanlab",
+    "items_of",
     "to_cleanlab",
     "to_label_studio",
     "write_label_studio",

@@ -90,6 +90,7 @@ def find_label_issues(
     predictions: Predictions | MultiLabel,
     calibrator: Calibrator | None = None,
     *,
+    trusted: Any = None,
     random_state: int | None = 0,
     device: str = "auto",
     progress: bool | str = "auto",
@@ -107,6 +108,9 @@ def find_label_issues(
     calibrator : Calibrator, optional
         A fitted calibrator is used as it is; an `NPC` that is not fitted is, on `predictions`. By default there is a
         new one.
+    trusted : (n,) array, optional
+        True classes of instances that somebody looked at, −1 for the others: they are taken as such, and help to
+        judge the rest. Not for a `MultiLabel`.
     random_state : int, optional
         Seed of the calibrator that is fitted where none is given.
     device, progress
@@ -134,7 +138,9 @@ def find_label_issues(
     >>> set(found.index[: len(wrong)]) == set(wrong)
     True
     """
-    return _examine_either(predictions, calibrator, random_state=random_state, device=device, progress=progress).table
+    return _examine_either(
+        predictions, calibrator, trusted=trusted, random_state=random_state, device=device, progress=progress
+    ).table
 
 
 @overload
@@ -142,6 +148,7 @@ def examine(
     predictions: Predictions,
     calibrator: Calibrator | None = None,
     *,
+    trusted: Any = ...,
     random_state: int | None = ...,
     device: str = ...,
     progress: bool | str = ...,
@@ -153,6 +160,7 @@ def examine(
     predictions: MultiLabel,
     calibrator: Calibrator | None = None,
     *,
+    trusted: Any = ...,
     random_state: int | None = ...,
     device: str = ...,
     progress: bool | str = ...,
@@ -163,12 +171,15 @@ def examine(
     predictions: Predictions | MultiLabel,
     calibrator: Calibrator | None = None,
     *,
+    trusted: Any = None,
     random_state: int | None = 0,
     device: str = "auto",
     progress: bool | str = "auto",
 ) -> LabelIssues | MultiLabelIssues:
     """Do as `find_label_issues` and return all that was found: the table, p(y | x, ŷ, ỹ), how many are wrong."""
-    return _examine_either(predictions, calibrator, random_state=random_state, device=device, progress=progress)
+    return _examine_either(
+        predictions, calibrator, trusted=trusted, random_state=random_state, device=device, progress=progress
+    )
 
 
 def _examine_either(
@@ -176,6 +187,8 @@ def _examine_either(
 ) -> LabelIssues | MultiLabelIssues:
     if not isinstance(predictions, MultiLabel):
         return _examine(predictions, calibrator, **settings)
+    if settings["trusted"] is not None:
+        raise ValueError("trusted labels are of one label an instance; leave them out of a MultiLabel.")
     found = [_examine(predictions.of_class(k), calibrator, **settings) for k in range(len(predictions.class_names))]
     return MultiLabelIssues(dict(zip(predictions.class_names, found, strict=True)))
 

@@ -43,6 +43,7 @@ def label_posterior(
     predictions: Predictions,
     calibrator: Calibrator | None = None,
     *,
+    trusted: Any = None,
     random_state: int | None = 0,
     device: str = "auto",
     progress: bool | str = "auto",
@@ -61,21 +62,26 @@ def label_posterior(
         With the given labels.
     calibrator : Calibrator, optional
         A fitted one is used as it is; an `NPC` that is not fitted is, on `predictions`. By default there is a new one.
+    trusted : (n,) array, optional
+        True classes of instances that somebody looked at, −1 for the others; see `NPC.fit`.
     random_state : int, optional
         Seed of the calibrator that is fitted where none is given.
     device, progress
         Likewise; see `NPC`.
     """
     labels = _labels(predictions)
+    from truelabel.calibrators.npc.calibrator import trusted_classes
+
+    known = None if trusted is None else trusted_classes(trusted, len(labels), predictions.n_classes)
     if calibrator is None and not predictions.views:
-        return _out_of_sample(predictions, labels)
+        return _out_of_sample(predictions, labels, known)
     if calibrator is None:
         from truelabel.calibrators.npc import NPC
 
         calibrator = NPC(random_state=random_state, device=device, progress=progress)
     if hasattr(calibrator, "n_classes_"):
-        return _asked(predictions, labels, calibrator, None)
-    return _fitted(predictions, labels, calibrator)
+        return _asked(predictions, labels, calibrator, known)
+    return _fitted(predictions, labels, calibrator, known)
 
 
 def _labels(predictions: Predictions) -> Ints:
@@ -104,7 +110,7 @@ class _Remembering:
         return belief
 
 
-def _fitted(predictions: Predictions, labels: Ints, calibrator: Calibrator) -> LabelPosterior:
+def _fitted(predictions: Predictions, labels: Ints, calibrator: Calibrator, known: Ints | None) -> LabelPosterior:
     """Fit a copy of the calibrator, and hear its prior, where that has heard the labels."""
     from sklearn.base import clone
 
@@ -118,23 +124,25 @@ def _fitted(predictions: Predictions, labels: Ints, calibrator: Calibrator) -> L
         )
     fitted: NPC = clone(calibrator)
     if fitted.recipe != "default" or fitted.prior is not None:
-        return _asked(predictions, labels, fitted.fit(predictions), None)
+        return _asked(predictions, labels, fitted.fit(predictions, trusted=known), known)
     remembering = _Remembering(ExpertPrior(k=fitted.k))
-    fitted.set_params(prior=remembering).fit(predictions)
+    fitted.set_params(prior=remembering).fit(predictions, trusted=known)
     fitted.set_params(prior=None)
     assert remembering.said is not None
-    return _asked(predictions, labels, fitted, remembering.said.shares)
+    return _asked(predictions, labels, fitted, known, remembering.said.shares)
 
 
-def _asked(predictions: Predictions, labels: Ints, calibrator: Calibrator, belief: Floats | None) -> LabelPosterior:
-    from truelabel.calibrators.npc.label_noise import estimate_transition, given_label
+def _asked(
+    predictions: Predictions, labels: Ints, calibrator: Calibrator, known: Ints | None, belief: Floats | None = None
+) -> LabelPosterior:
+    from truelabel.calibrators.npc.label_noise import estimate_transition, given_label, settle
 
     calibrated, sharpness = calibrator.calibrate(predictions), 1.0
     transition, shares = (getattr(calibrator, name, None) for name in ("transition_matrix_", "class_shares_"))
     if transition is None or shares is None:
-        transition, shares = estimate_transition(calibrated, labels)
+        transition, shares = estimate_transition(calibrated, labels, known=known)
         sharpness = _sharpness(calibrated, transition, shares, labels)
-    probs = given_label(calibrated, transition, labels, sharpness)
+    probs = settle(given_label(calibrated, transition, labels, sharpness), known)
     if belief is None:
         opinions = (wrong_by_class(probs, labels), _by_transition(labels, transition, shares))
         return LabelPosterior(probs, opinions, transition, calibrator)
@@ -142,8 +150,8 @@ def _asked(predictions: Predictions, labels: Ints, calibrator: Calibrator, belie
     return LabelPosterior(probs, opinions, transition, calibrator)
 
 
-def _out_of_sample(predictions: Predictions, labels: Ints) -> LabelPosterior:
-    from truelabel.calibrators.npc.label_noise import denoise, estimate_transition, given_label
+def _out_of_sample(predictions: Predictions, labels: Ints, known: Ints | None) -> LabelPosterior:
+    from truelabel.calibrators.npc.label_noise import denoise, estimate_transition, given_label, settle
 
     if not predictions.out_of_sample:
         raise ValueError(
@@ -153,10 +161,10 @@ def _out_of_sample(predictions: Predictions, labels: Ints) -> LabelPosterior:
     believed = np.empty(predictions.probs.shape, dtype=np.float32)
     for rows in row_blocks(len(believed), SHARP_ROWS):
         believed[rows] = predictions.block(rows)
-    transition, shares = estimate_transition(believed, labels)
+    transition, shares = estimate_transition(believed, labels, known=known)
     clean = denoise(believed, transition, shares)
     sharpness = _sharpness(clean, transition, shares, labels)
-    sharp, plain = (given_label(clean, transition, labels, exponent) for exponent in (sharpness, 1.0))
+    sharp, plain = (settle(given_label(clean, transition, labels, power), known) for power in (sharpness, 1.0))
     opinions = (wrong_by_class(sharp, labels), wrong_by_class(plain, labels))
     return LabelPosterior(_mean(sharp, plain), opinions, transition, None)
 

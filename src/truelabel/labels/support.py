@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 NEIGHBOURS = 10
 REFERENCE = 50_000  # instances among which neighbours are searched, at most
 QUERY_BLOCK = 8_192
+HIDDEN = "hidden"
 
 
 def support(predictions: Predictions, suggested: Ints, calibrator: Calibrator | None) -> Ints | None:
@@ -26,11 +27,12 @@ def support(predictions: Predictions, suggested: Ints, calibrator: Calibrator | 
     """
     from truelabel.scale import Scale, moments
 
-    found = _view(predictions, calibrator)
+    found = neighbour_view(predictions, calibrator)
     if found is None or len(predictions) < 2:
         return None
     assert predictions.labels is not None
-    view, kind = found
+    name, kind = found
+    view = view_of(predictions, name)
     reference = stratified(predictions.labels, REFERENCE, np.random.default_rng(0))
     scale = Scale(kind, *moments(view))
     index = Neighbours(scale(float32(view, reference)))
@@ -44,12 +46,20 @@ def support(predictions: Predictions, suggested: Ints, calibrator: Calibrator | 
     return out
 
 
-def _view(predictions: Predictions, calibrator: Calibrator | None) -> tuple[Array, str] | None:
-    """Return the view in which neighbours are searched, and how it comes to scale."""
+def neighbour_view(predictions: Predictions, calibrator: Calibrator | None) -> tuple[str, str] | None:
+    """Return the name of the view in which neighbours are searched (see `view_of`), and how it comes to scale."""
     report = getattr(calibrator, "report_", None)
     for name, kind in (report.views if report is not None else {}).items():
         if name in predictions.views:
-            return predictions.views[name], kind
+            return name, kind
     if predictions.views:
-        return next(iter(predictions.views.values())), "whole"
-    return None if predictions.hidden is None else (predictions.hidden, "whole")
+        return next(iter(predictions.views)), "whole"
+    return None if predictions.hidden is None else (HIDDEN, "whole")
+
+
+def view_of(predictions: Predictions, name: str) -> Array:
+    """Return a view by its name, or the classifier's hidden layer, which no view may be named after."""
+    if name != HIDDEN:
+        return predictions.views[name]
+    assert predictions.hidden is not None
+    return predictions.hidden

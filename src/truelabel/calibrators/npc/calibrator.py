@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -213,6 +214,8 @@ class NPC(Calibrator):
         if self._trusted is not None:
             if recipe is RECIPES["paper"]:
                 raise ValueError("the paper's recipe has no use for trusted labels; leave them out.")
+            if self.prior is not None and not _takes(self.prior.believe, "known"):
+                raise ValueError(f"{type(self.prior).__name__} does not take trusted labels; leave them out.")
             told["known"] = trusted_classes(self._trusted, n, predictions.n_classes)
         if self._validation is not None:
             if recipe is RECIPES["paper"]:
@@ -403,6 +406,12 @@ def _hidden_layer(network: nn.Module, predictions: Predictions, device: torch.de
 
     _, last = last_linear(network)
     return layer_inputs(network, last, Source(predictions, ["inputs"]), len(predictions), device)
+
+
+def _takes(function: Callable[..., object], name: str) -> bool:
+    """Return whether a function has a parameter of this name, or takes any."""
+    parameters = inspect.signature(function).parameters.values()
+    return any(one.name == name or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
 def trusted_classes(trusted: Any, n: int, c: int) -> Ints:

@@ -1,0 +1,125 @@
+"""`truelabel clean`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from truelabel.cli import labelled
+
+if TYPE_CHECKING:
+    from truelabel.raw import Cleaned
+
+
+def clean(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder with one subfolder of images a class, or a .csv or .parquet file.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The folder that everything goes to; NAME-cleaned by default.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="The column with the labels of a table.")] = None,
+    text: Annotated[
+        list[str] | None, typer.Option(help="A column with texts; may be given again.", show_default=False)
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns with numbers or categories to judge by, with commas between them; where there is no --text, "
+            "all but row numbers and free text by default."
+        ),
+    ] = None,
+    id: Annotated[str | None, typer.Option("--id", help="A column that names each row; else its number.")] = None,
+    encoder: Annotated[
+        str,
+        typer.Option(
+            help="A pretrained encoder (its name on the Hugging Face hub, or its folder), none, or auto: a small one "
+            "if it is here or can be downloaded."
+        ),
+    ] = "auto",
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Change labels only where another class is at least so probable; by default if it is more."),
+    ] = None,
+    copy_to: Annotated[
+        Path | None, typer.Option(help="Make a new folder of the images by corrected class here, too.")
+    ] = None,
+    drop_rare: Annotated[
+        bool, typer.Option("--drop-rare", help="Leave out what is the only one of its class.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run wrote.")] = False,
+    seed: labelled.Seed = 0,
+    device: labelled.Device = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Find and fix wrong labels in images, texts or a table, in one go; your data stay as they are.
+
+    Turns the instances into numbers, trains a small classifier, calibrates it, and judges every label. Writes the
+    corrected labels, the list of suspects, a report, the calibrator, and all that truelabel review needs.
+
+    Example: truelabel clean images/
+
+    Example: truelabel clean news.csv --text title --label topic --out news-cleaned
+
+    Example: truelabel clean parts.parquet --label kind --columns length,width,material --json
+    """
+    from rich.console import Console
+
+    from truelabel.raw import clean as run
+    from truelabel.raw import open_source
+    from truelabel.raw.writing import check_target, check_tree
+
+    named = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+    source = open_source(data, label=label, text=text, columns=named, id=id)
+    target = check_target(out or Path(f"{source.name}-cleaned"), source, overwrite=overwrite)
+    if copy_to is not None:
+        check_tree(copy_to, source)
+    aside = Console(stderr=True, highlight=False, soft_wrap=True)
+    aside.print(f"Cleaning {len(source.given):,} {source.what} of {source.name}", markup=False)
+    cleaned = run(
+        source,
+        encoder=encoder,
+        drop_rare=drop_rare,
+        threshold="auto" if threshold is None else threshold,
+        random_state=seed,
+        device=device,
+        tell=lambda note: aside.print(note, style="yellow", markup=False),
+    )
+    cleaned.write(target, overwrite=overwrite, copy_to=copy_to)
+    if as_json:
+        print(json.dumps(cleaned.to_dict() | {"folder": str(target)}, indent=1, ensure_ascii=False))
+        return
+    _print(cleaned, target, copy_to)
+
+
+def _print(cleaned: Cleaned, target: Path, copy_to: Path | None) -> None:
+    from truelabel.raw.writing import CALIBRATOR, ISSUES, REPORT, SKIPPED, UNLABELLED
+
+    wrong, changes = cleaned.examined.found.wrong, cleaned.corrected.changes
+    print(f"Judged by: {cleaned.examined.about['features']}")
+    print(f"Probably wrong: {wrong.total}")
+    print(cleaned.corrected)
+    for _, row in changes.head(5).iterrows():
+        print(f"  {row['id']}: {row['given']} → {row['corrected']} ({row['why']})")
+    (corrected,) = target.glob("corrected.*")
+    files = {
+        corrected: "the labels, corrected",
+        target / ISSUES: "every label, the most suspicious first",
+        target / REPORT: "the report, for a browser",
+        target / CALIBRATOR: "the calibrator",
+        target / UNLABELLED: "predictions where there is no label",
+        target / SKIPPED: "what was left out, and why",
+    }
+    files |= {copy_to: "the images by corrected class"} if copy_to is not None else {}
+    there = {str(path): what for path, what in files.items() if path.exists()}
+    width = max(map(len, there))
+    print("Written:")
+    for path, about in there.items():
+        print(f"  {path:{width}}  {about}")
+    print(f"Next, look at the suspects and decide: truelabel review {target}")

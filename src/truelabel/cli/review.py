@@ -1,0 +1,162 @@
+"""`truelabel review`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from truelabel.cli import examined as named
+from truelabel.cli import labelled
+
+if TYPE_CHECKING:
+    from truelabel.labels.examined import Examined
+
+DECISIONS = "decisions.sqlite"
+
+
+def review(
+    where: named.Where,
+    images: named.Images = None,
+    table: named.TableFile = None,
+    text: named.Text = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"The file that decisions go to, and are read from; by default {DECISIONS} in the folder, or beside "
+            "the predictions.",
+            show_default=False,
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Go through labels that are wrong with at least this probability; by default through those for "
+            "which another class is more probable.",
+            show_default=False,
+        ),
+    ] = None,
+    most: Annotated[int | None, typer.Option(min=1, help="Go through so many at most.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 0,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; by default only this machine reaches the page.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    export: Annotated[
+        Path | None, typer.Option(help="Write the decisions here (.csv or .parquet) instead of showing the page.")
+    ] = None,
+    corrected: Annotated[
+        Path | None,
+        typer.Option(help="Write all labels as they are after the decisions here (.csv or .parquet), likewise."),
+    ] = None,
+    apply: Annotated[
+        bool,
+        typer.Option(
+            "--apply",
+            help="Learn from the decisions instead of showing the page: judge all labels anew, and write the folder "
+            "and its calibrator.safetensors anew.",
+        ),
+    ] = False,
+    calibrator: labelled.Model = None,
+    seed: labelled.Seed = 0,
+    device: labelled.Device = "auto",
+) -> None:
+    """Go through suspicious labels on a page, and decide: accept the suggestion, keep the label, give another one.
+
+    Shows each suspect with what is most like it, and is quick by keyboard. Every decision is on disk before the next
+    suspect shows, so that nothing is lost; the command goes on where you left off. Ctrl-C ends it. What you decided
+    can be applied to the calibrator, on the page or with --apply: it learns from it and judges the other labels anew.
+
+    Example: truelabel review cleaned
+
+    Example: truelabel review cleaned --threshold 0.5 --port 8080 --no-browser
+
+    Example: truelabel review cleaned --export decisions.csv --corrected corrected.parquet
+
+    Example: truelabel review cleaned --apply
+    """
+    from truelabel.labels.files import check_table_path
+
+    for path in (export, corrected):
+        if path is not None:
+            check_table_path(path)
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise ValueError(f"--threshold is a probability between 0 and 1, not {threshold}.")
+    if apply and where.exists() and not where.is_dir():
+        raise ValueError("--apply writes a folder anew; make one with truelabel issues --save, and review that.")
+    kept = decisions or (where / DECISIONS if where.is_dir() else where.with_name(f"{where.name}.{DECISIONS}"))
+    if (export or corrected or apply) and not kept.is_file():
+        raise FileNotFoundError(f"Nothing is decided yet: there is no {kept}.")
+    if export is not None:
+        _export(kept, export)
+    if export is not None and corrected is None and not apply:
+        return
+    examined = named.read(where, named.source(images, table, text), calibrator=calibrator, seed=seed, device=device)
+    if corrected is not None:
+        _correct(examined, kept, corrected)
+    if apply:
+        _apply(examined, kept, where, threshold=threshold, seed=seed, device=device)
+    if corrected is not None or apply:
+        return
+    folder = where if where.is_dir() else None
+    _show(
+        examined,
+        kept,
+        folder=folder,
+        threshold=threshold,
+        most=most,
+        port=port,
+        host=host,
+        browser=browser,
+        device=device,
+    )
+
+
+def _export(kept: Path, out: Path) -> None:
+    from truelabel.labels.files import write_table
+    from truelabel.review import Decisions
+
+    with Decisions(kept) as decided:
+        write_table(decided.table(), out)
+        print(f"Decisions about {len(decided):,} labels: {out}")
+
+
+def _correct(examined: Examined, kept: Path, out: Path) -> None:
+    from truelabel.labels.files import write_table
+    from truelabel.review import Decisions
+
+    with Decisions.of(examined, kept) as decided:
+        table = decided.corrected(examined.found)
+    write_table(table, out)
+    print(f"All {len(table):,} labels, {table['changed'].sum():,} of them changed: {out}")
+
+
+def _apply(examined: Examined, kept: Path, folder: Path, *, threshold: float | None, seed: int, device: str) -> None:
+    from truelabel.review import Decisions
+    from truelabel.review.learning import learn
+
+    with Decisions.of(examined, kept) as decided:
+        rows, labels = decided.trusted()
+    if not len(rows):
+        raise ValueError(f"Nothing is decided in {kept}; decide about some labels first.")
+    _, said = learn(examined, rows, labels, folder=folder, threshold=threshold, seed=seed, device=device)
+    print(said)
+    print(f"Judged anew by {len(rows):,} trusted labels, with the calibrator: {folder}")
+
+
+def _show(examined: Examined, kept: Path, *, host: str, **settings: Any) -> None:
+    from truelabel.review import Decisions, serve
+    from truelabel.review.guard import LOOPBACK
+
+    def ready(address: str) -> None:
+        print(f"Review: {address}", flush=True)
+        if host not in LOOPBACK:
+            print("Whoever reaches this machine and knows the address can see the data and decide.", flush=True)
+        print("Ctrl-C ends it; what you decided stays.", flush=True)
+
+    with suppress(KeyboardInterrupt):
+        serve(examined, kept, host=host, ready=ready, **settings)
+    with Decisions(kept) as decided:
+        print(f"Decided: {len(decided):,} labels, in {kept}")

@@ -1,0 +1,236 @@
+"""A .csv or .parquet file with a label column: texts, or numbers and categories."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from truelabel.arrays import Array, Floats, Ints
+from truelabel.datasets.table import read_table
+from truelabel.raw import classifier
+from truelabel.raw.encoder import chosen
+from truelabel.raw.instances import Embedded, Settings, check_skipped
+from truelabel.raw.reduce import principal
+from truelabel.raw.text import topics, word_counts
+
+MISSING = {"", "na", "n/a", "nan", "null"}
+MOST_CATEGORIES = 20
+MOST_COLUMNS = 256
+TOPICS = 64
+FARTHEST = 10.0  # deviations from the mean, beyond which a number tells no more
+
+
+class Table:
+    """Rows of a file with a label column.
+
+    Parameters
+    ----------
+    path : path
+        A ``.csv`` or ``.parquet`` file.
+    label : str
+        The column with the labels.
+    text : sequence of str
+        Columns with texts, which are read one after the other.
+    columns : sequence of str, optional
+        Columns with numbers and categories. By default all, where there is no text.
+    id : str, optional
+        A column that names each row. By default rows are numbered from 0.
+    """
+
+    what = "rows"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        label: str,
+        *,
+        text: Sequence[str] = (),
+        columns: Sequence[str] | None = None,
+        id: str | None = None,
+    ) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise FileNotFoundError(f"There is no file {self.path}.")
+        self.name = self.path.stem
+        self.label, self.text, self.id = label, list(text), id
+        self.frame = _as_written(self.path)
+        if not len(self.frame):
+            raise ValueError(f"{self.path} has no rows.")
+        self._check([label, *self.text, *(columns or ()), *([id] if id else ())])
+        self.columns = None if columns is None else list(columns)
+        for name in [*self.text, *(columns or ())]:
+            if name == label:
+                raise ValueError(f"{name!r} is the label; it cannot be what is judged by, too.")
+        self.given: Sequence[str | None] = _names(self.frame[label])
+        self.ids: Array = self._ids()
+        self.asked: dict[str, Any] = {"table": str(self.path), "label": label}
+        self.asked |= {"text": self.text} if self.text else {}
+        self.asked |= {"columns": self.columns} if self.columns else {}
+
+    def _check(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self.frame.columns:
+                known = ", ".join(map(str, self.frame.columns))
+                raise ValueError(f"{self.path} has no column {name!r}; it has {known}.")
+
+    def _ids(self) -> Array:
+        if self.id is None:
+            return np.arange(len(self.frame))
+        ids = self.frame[self.id].astype(str)
+        if ids.duplicated().any():
+            twice = ids[ids.duplicated()].iloc[0]
+            raise ValueError(f"{self.path} has {twice!r} in column {self.id!r} more than once; leave --id out.")
+        return np.asarray(ids.to_numpy(dtype=object))
+
+    def shown(self, rows: Ints) -> dict[str, Any]:
+        names = self.text or self.columns
+        if not names:
+            names = [str(name) for name in self.frame.columns if name != self.label]
+        source: dict[str, Any] = {"kind": "text" if self.text else "row", "table": str(self.path), "columns": names}
+        return source if len(rows) == len(self.frame) else source | {"rows": [int(row) for row in rows]}
+
+    def embed(self, rows: Ints, settings: Settings) -> Embedded:
+        """Describe texts by a pretrained encoder, if there is one, and by words; numbers and categories by themselves.
+
+        What rows have no text is skipped.
+        """
+        skipped: dict[int, str] = {}
+        views: dict[str, Floats] = {}
+        said: list[str] = []
+        inputs: Any = None
+        learner: classifier.Classifier = classifier.words
+        if self.text:
+            texts = [self._text(int(row)) for row in rows]
+            if not any(texts):
+                raise ValueError(f"{self.path} has no text in {', '.join(map(repr, self.text))}.")
+            skipped = {int(row): "no text" for row, text in zip(rows, texts, strict=True) if not text}
+            check_skipped(self, skipped, len(rows))
+            rows = np.array([row for row in rows if int(row) not in skipped], dtype=np.int64)
+            texts = [text for text in texts if text]
+            inputs = word_counts(texts)
+            network = chosen("text", settings, "words (TF-IDF)")
+            if network is not None:
+                views["encoder"] = network.encode(len(texts), lambda part: texts[part], settings.progress)
+                said.append(network.name)
+            views["words"] = topics(inputs, TOPICS, settings.seed)
+            said.append(f"TF-IDF of {inputs.shape[1]:,} words and pairs, reduced to {views['words'].shape[1]}")
+        if self.columns is not None or not self.text:
+            numbers, names = self._numbers(rows, settings)
+            views["columns"] = numbers
+            said.append(f"{len(names)} columns ({', '.join(names[:8])}{', …' if len(names) > 8 else ''})")
+            if not self.text:
+                inputs, learner = numbers, classifier.forest
+        return Embedded(rows, views, inputs, learner, ", and ".join(said), skipped)
+
+    def _text(self, row: int) -> str:
+        parts = [self.frame[name].iat[row] for name in self.text]
+        return "\n".join(str(part).strip() for part in parts if not _missing(part)).strip()
+
+    def _numbers(self, rows: Ints, settings: Settings) -> tuple[Floats, list[str]]:
+        """Return numbers brought to scale and categories as indicators, and the columns that were used."""
+        typed = read_table(self.path).iloc[rows]
+        wanted = self.columns
+        if wanted is None:
+            wanted = [str(name) for name in typed.columns if name not in (self.label, self.id)]
+        parts, used, left = [], [], []
+        for name in wanted:
+            part = _column(typed[name], asked=self.columns is not None)
+            if part is None:
+                left.append(name)
+            else:
+                parts.append(part)
+                used.append(name)
+        if left:
+            settings.tell(
+                f"Left out: {', '.join(left)} (row numbers, constants, dates, or more than {MOST_CATEGORIES} "
+                "categories; a text is read with --text)."
+            )
+        if not parts:
+            raise ValueError(
+                f"{self.path} has no column to judge {self.label!r} by; name some with --columns or --text."
+            )
+        numbers = np.concatenate(parts, axis=1)
+        return (principal(numbers, MOST_COLUMNS, settings.seed) if numbers.shape[1] > MOST_COLUMNS else numbers), used
+
+    def corrected(self, rows: Ints, labels: Sequence[str]) -> Any:
+        """Return the file's rows with other labels in `rows`, and the given ones in a column `given_label`."""
+        frame = self.frame.copy()
+        own = {name: value for name, value in zip(self.given, frame[self.label], strict=True) if name is not None}
+        title = "given_label"
+        while title in frame.columns:
+            title += "_"
+        frame.insert(list(frame.columns).index(self.label) + 1, title, frame[self.label])
+        values = frame[self.label].to_numpy(dtype=object, copy=True)
+        values[rows] = [own[name] for name in labels]
+        frame[self.label] = _of_type(values, frame[title])
+        return frame
+
+
+def _as_written(path: Path) -> Any:
+    """Read a file so that writing it again changes nothing: the cells of a .csv stay as they are written."""
+    import pandas as pd
+
+    if path.suffix.lower() != ".csv":
+        return read_table(path)
+    try:
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not written in UTF-8; save it as that first.") from None
+
+
+def _of_type(values: Array, like: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(values, index=like.index).astype(like.dtype)
+
+
+def _missing(value: Any) -> bool:
+    import pandas as pd
+
+    return value is None or value is pd.NaT or value is pd.NA or str(value).strip().lower() in MISSING
+
+
+def _names(column: Any) -> list[str | None]:
+    """Return the labels as names; whole numbers without a decimal point, None where there is none."""
+    names: list[str | None] = []
+    for value in column:
+        whole = isinstance(value, float | np.floating) and float(value).is_integer()
+        names.append(None if _missing(value) else str(int(value)) if whole else str(value))
+    return names
+
+
+def _column(column: Any, *, asked: bool) -> Floats | None:
+    """Return a column as numbers, or None if nothing can be learned from it."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column):
+        values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+        if not asked and len(values) > 2 and pd.api.types.is_integer_dtype(column) and (np.diff(values) == 1).all():
+            return None
+        return _scaled(values)
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return None
+    names = column.map(lambda value: "" if _missing(value) else str(value))
+    counts = names.value_counts()
+    if len(counts) < 2 or (len(counts) > MOST_CATEGORIES and not asked):
+        return None
+    kept = sorted(counts.index[:MOST_CATEGORIES])
+    return np.stack([(names == name).to_numpy(dtype=np.float32) for name in kept], axis=1)
+
+
+def _scaled(values: Array) -> Floats | None:
+    """Bring numbers to mean 0 and deviation 1; those that are missing become the median, and are marked."""
+    absent = ~np.isfinite(values)
+    if absent.all():
+        return None
+    filled = np.where(absent, np.median(values[~absent]), values)
+    deviation = filled.std()
+    if deviation == 0 and not absent.any():
+        return None
+    scaled = np.clip((filled - filled.mean()) / max(float(deviation), 1e-300), -FARTHEST, FARTHEST)
+    columns = [scaled, absent] if absent.any() else [scaled]
+    return np.stack(columns, axis=1).astype(np.float32)

@@ -1,0 +1,110 @@
+"""Starting the review page's server."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from truelabel.review.decisions import Decisions
+
+if TYPE_CHECKING:
+    from truelabel.labels.examined import Examined
+
+
+def serve(
+    examined: Examined,
+    decisions_path: str | os.PathLike[str],
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    threshold: float | None = None,
+    most: int | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    browser: bool = True,
+    device: str = "auto",
+    ready: Callable[[str], None] = print,
+) -> None:
+    """Show a page on which a person goes through the suspicious labels, until the program is interrupted.
+
+    Parameters
+    ----------
+    examined : Examined
+        Labels, and what was found about them.
+    decisions_path : path
+        An SQLite file that every decision goes to at once; it is made if need be, and gone on with if it is there.
+        `Decisions` reads it, also while the page is open.
+    folder : path, optional
+        The folder that `examined` was read from, if it was: when the person applies decisions to the calibrator, what
+        it then finds, and the calibrator, are written to it.
+    threshold : float, optional
+        The least p_wrong of a suspect. By default a label is one if another class is more probable.
+    most : int, optional
+        How many suspects, the most suspicious first; all by default.
+    host : str, default "127.0.0.1"
+        Where to listen. By default nobody but this machine can reach the page.
+    port : int, default 0
+        Which port to listen on; 0 takes a free one.
+    browser : bool, default True
+        Whether to open the page in a browser.
+    device : str, default "auto"
+        Where to learn from decisions; see `NPC`.
+    ready : callable
+        Is told the page's address when it can be opened; prints it by default. The address holds a new secret each
+        time, without which the server tells nothing.
+    """
+    try:
+        import uvicorn
+
+        from truelabel.review.server import Review, application
+    except ImportError as error:
+        raise ImportError(
+            f"The review page needs {error.name or 'FastAPI'}; install it with pip install 'truelabel[review]'."
+        ) from None
+    _require_suspects(examined, threshold)
+    with Decisions.of(examined, decisions_path) as decisions, _listen(host, port) as listening:
+        token = secrets.token_urlsafe(24)
+        shown = host if host not in ("0.0.0.0", "::") else "localhost"
+        shown = f"[{shown}]" if ":" in shown else shown
+        address = f"http://{shown}:{listening.getsockname()[1]}/{token}/"
+        review = Review(examined, decisions, folder=folder, threshold=threshold, most=most, device=device)
+        app = application(review, token, host)
+        threading.Thread(target=review.warm_up, daemon=True).start()
+        ready(address)
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+        settings = uvicorn.Config(
+            app, log_level="warning", access_log=False, lifespan="off", server_header=False, ws="none"
+        )
+        try:
+            uvicorn.Server(settings).run(sockets=[listening])
+        finally:
+            review.learning.stop()
+
+
+def _require_suspects(examined: Examined, threshold: float | None) -> None:
+    if not len(examined.found.ranked(threshold)):
+        least = "no other class is more probable" if threshold is None else f"no p_wrong is {threshold:g} or more"
+        raise ValueError(f"None of the {len(examined):,} labels is suspicious: {least}; lower the threshold.")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that takes connections, or say why there is none."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise OSError(
+            f"Cannot listen on {host}, port {port} ({error.strerror or error}); choose another with --port, or 0 for "
+            "any free one."
+        ) from None
+    return listening

@@ -1,0 +1,200 @@
+"""Decisions in their file: which of them stand, and what is read from them."""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from truelabel.labels.examined import Examined
+from truelabel.review import Decisions
+
+Make = Callable[..., Examined]
+
+
+@pytest.fixture
+def decided(made_up: Make, tmp_path: Path) -> Decisions:
+    return Decisions.of(made_up(12), tmp_path / "decisions.sqlite")
+
+
+def standing(decided: Decisions) -> dict[int, tuple[str, object]]:
+    return {row: (line["decision"], line["label"]) for row, line in decided.table().iterrows()}
+
+
+def test_the_label_tells_the_kind_of_decision(decided: Decisions) -> None:
+    said = [decided.decide(row, label, given=1, suggested=2, id=f"i{row}") for row, label in enumerate([2, 1, 3, None])]
+    assert said == ["accept", "keep", "other", "skip"]
+    table = decided.table()
+    assert list(table.columns) == ["id", "given", "suggested", "decision", "label", "when"]
+    assert table["id"].tolist() == ["i0", "i1", "i2", "i3"]
+    assert table["given"].tolist() == ["dog"] * 4
+    assert table["suggested"].tolist() == ["elk"] * 4
+    assert table["label"].tolist()[:3] == ["elk", "dog", "fox"]
+    assert pd.isna(table["label"].iloc[3])
+    assert str(table["when"].dtype).endswith("UTC]")
+    assert (pd.Timestamp.now("UTC") - table["when"]).max() < pd.Timedelta("1min")
+
+
+def test_trusted_labels_are_those_a_person_gave(decided: Decisions) -> None:
+    for row, label in [(7, 2), (3, 1), (5, None), (7, 3)]:
+        decided.decide(row, label, given=1, suggested=2)
+    rows, labels = decided.trusted()
+    assert rows.tolist() == [3, 7]
+    assert labels.tolist() == [1, 3]
+    assert rows.dtype == labels.dtype == np.int64
+
+
+def test_corrected_labels_are_the_given_ones_where_nobody_decided(made_up: Make, decided: Decisions) -> None:
+    found = made_up(12).found
+    given = found.labels
+    decided.decide(4, int((given[4] + 1) % 4), given=int(given[4]), suggested=0)
+    decided.decide(5, int(given[5]), given=int(given[5]), suggested=0)
+    decided.decide(6, None, given=int(given[6]), suggested=0)
+    table = decided.corrected(found)
+    names = np.array(["cat", "dog", "elk", "fox"])
+    expected = names[given]
+    expected[4] = names[(given[4] + 1) % 4]
+    assert table["id"].tolist() == [f"i{row}" for row in range(12)]
+    assert table["corrected"].tolist() == expected.tolist()
+    assert np.flatnonzero(table["changed"]).tolist() == [4]
+    assert table["decision"].tolist()[5:8] == ["keep", "skip", ""]
+
+
+def test_the_last_decision_stands_whoever_made_it(decided: Decisions) -> None:
+    decided.decide(2, 1, given=1, suggested=2, tab="one")
+    decided.decide(2, 2, given=1, suggested=2, tab="two")
+    assert standing(decided) == {2: ("accept", "elk")}
+    decided.decide(2, 3, given=1, suggested=2, tab="one")
+    assert standing(decided) == {2: ("other", "fox")}
+    assert len(decided) == 1
+
+
+def test_undo_goes_back_through_what_the_tab_itself_did(decided: Decisions) -> None:
+    for row, tab in [(0, "one"), (1, "two"), (2, "one")]:
+        decided.decide(row, 2, given=1, suggested=2, tab=tab)
+    assert [decided.undo("one") for _ in range(3)] == [2, 0, None]
+    assert standing(decided) == {1: ("accept", "elk")}
+    assert decided.undo("two") == 1
+    assert len(decided) == 0
+
+
+def test_undo_brings_back_what_stood_before(decided: Decisions) -> None:
+    decided.decide(0, 1, given=1, suggested=2, tab="one")
+    decided.decide(0, 2, given=1, suggested=2, tab="one")
+    decided.undo("one")
+    assert standing(decided) == {0: ("keep", "dog")}
+
+
+def test_undo_leaves_a_later_decision_of_another_tab_alone(decided: Decisions) -> None:
+    decided.decide(0, 1, given=1, suggested=2, tab="one")
+    decided.decide(0, 2, given=1, suggested=2, tab="two")
+    assert decided.undo("one") == 0
+    assert standing(decided) == {0: ("accept", "elk")}
+
+
+def test_changes_are_those_since_a_version(decided: Decisions) -> None:
+    decided.decide(0, 1, given=1, suggested=2, tab="one")
+    before, _ = decided.changes()
+    decided.decide(1, 2, given=1, suggested=2, tab="two")
+    decided.undo("one")
+    version, changes = decided.changes(before)
+    assert [(one.row, one.decision, one.label, one.tab) for one in changes] == [
+        (0, None, None, None),
+        (1, "accept", 2, "two"),
+    ]
+    assert decided.changes(version) == (version, [])
+
+
+def test_nothing_is_ever_deleted(decided: Decisions) -> None:
+    decided.decide(0, 1, given=1, suggested=2)
+    decided.decide(0, 2, given=1, suggested=2)
+    decided.undo()
+    with sqlite3.connect(decided.path) as file:
+        log = file.execute("SELECT decision, undoes FROM log ORDER BY seq").fetchall()
+    assert log == [("keep", None), ("accept", None), (None, 2)]
+
+
+def test_a_commit_waits_for_the_disk(decided: Decisions) -> None:
+    assert decided._connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert decided._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_two_programs_write_to_one_file_at_once(made_up: Make, tmp_path: Path) -> None:
+    path, examined = tmp_path / "d.sqlite", made_up(400)
+    opened = [Decisions.of(examined, path) for _ in range(2)]
+
+    def decide(which: int) -> None:
+        for row in range(which, 200, 2):
+            opened[which].decide(row, 2, given=1, suggested=2, tab=str(which))
+
+    threads = [threading.Thread(target=decide, args=(which,)) for which in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert opened[0].trusted()[0].tolist() == list(range(200))
+
+
+def test_a_file_is_gone_on_with(made_up: Make, tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    with Decisions.of(made_up(12), path) as first:
+        first.decide(3, 1, given=1, suggested=2, id="i3")
+    with Decisions.of(made_up(12), path) as second:
+        assert standing(second) == {3: ("keep", "dog")}
+    with Decisions(path) as third:
+        assert third.table()["id"].tolist() == ["i3"]
+
+
+def test_decisions_about_other_data_are_refused(made_up: Make, tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    Decisions.of(made_up(12), path).close()
+    for other in (made_up(16), made_up(12, suspects=0.1), made_up(12, names=("cat", "dog", "elk", "gnu"))):
+        with pytest.raises(ValueError, match="holds decisions about other data; name another file"):
+            Decisions.of(other, path)
+
+
+def test_classes_without_names_are_numbers(made_up: Make, tmp_path: Path) -> None:
+    with Decisions.of(made_up(12, names=None), tmp_path / "d.sqlite") as decided:
+        decided.decide(3, 0, given=1, suggested=2)
+        decided.decide(4, None, given=1, suggested=2)
+        table = decided.table()
+    assert table["id"].tolist() == [3, 4]
+    assert table["given"].tolist() == [1, 1]
+    assert table["label"].dtype == "Int64"
+    assert table["label"].iloc[0] == 0
+    assert pd.isna(table["label"].iloc[1])
+
+
+def test_no_decision_gives_an_empty_table_and_nothing_trusted(decided: Decisions) -> None:
+    assert decided.table().empty
+    assert list(decided.table().columns) == ["id", "given", "suggested", "decision", "label", "when"]
+    assert [part.tolist() for part in decided.trusted()] == [[], []]
+
+
+def test_a_class_there_is_not_is_refused(decided: Decisions) -> None:
+    for label in (-1, 4):
+        with pytest.raises(ValueError, match=f"there is no class {label}; the classes are 0 to 3"):
+            decided.decide(0, label, given=1, suggested=2)
+    assert len(decided) == 0
+
+
+def test_files_that_hold_no_decisions_are_refused(made_up: Make, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="There are no decisions in"):
+        Decisions(tmp_path / "none.sqlite")
+    text = tmp_path / "text.sqlite"
+    text.write_text("not a database, but long enough to be taken for one" * 20)
+    foreign = tmp_path / "foreign.sqlite"
+    with sqlite3.connect(foreign) as file:
+        file.execute("CREATE TABLE log (row)")
+    for path in (text, foreign):
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match="is no file of decisions"):
+            Decisions(path)
+        with pytest.raises(ValueError, match="is no file of decisions"):
+            Decisions.of(made_up(12), path)
+        assert path.read_bytes() == before
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        Decisions.of(made_up(12), tmp_path / "nowhere" / "d.sqlite")
