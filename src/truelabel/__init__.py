@@ -24,7 +24,10 @@ _HOMES = {
     "load": "truelabel.export",
     "predict": "truelabel.integrations.pytorch",
 }
-_ROOMS = ("analysis", "calibrators", "datasets", "export", "labels", "methods", "networks", "noise", "transitions")
+_ROOMS = (
+    *("analysis", "calibrators", "datasets", "export", "lab", "labels"),
+    *("methods", "networks", "noise", "transitions"),
+)
 
 __all__ = [
     "NPC",

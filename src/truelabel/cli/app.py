@@ -11,6 +11,7 @@ from rich.console import Console
 from truelabel import __version__
 from truelabel.cli import apply, correct, demo, fit, issues, listings, train
 from truelabel.cli.analyse import analyse
+from truelabel.cli.lab import lab
 
 ENGINEERS = "For engineers: better predictions from a trained classifier"
 CURATORS = "For curators: find and fix wrong labels"
@@ -30,6 +31,7 @@ app.command("issues", rich_help_panel=CURATORS)(issues.issues)
 app.command("correct", rich_help_panel=CURATORS)(correct.correct)
 app.command("train", rich_help_panel=RESEARCHERS)(train.train)
 app.add_typer(analyse, rich_help_panel=RESEARCHERS)
+app.add_typer(lab, rich_help_panel=RESEARCHERS)
 for _name, _command in listings.COMMANDS.items():
     app.command(_name, rich_help_panel=RESEARCHERS)(_command)
 
