@@ -43,9 +43,11 @@ def test_run_show_table_compare(call, tmp_path):
     assert "4 records, 0 of them failed." in shown.stdout
     assert len(json.loads(call("show", "--json").stdout)) == 4
     assert len(json.loads(call("show", "--json", "--grid", "smoke").stdout)) == 0
-    assert "4 records in all.jsonl.gz." in call("show", "--export", "all.jsonl.gz").stdout
+    assert len(json.loads(call("show", "--json", "--only", "sn:* k*").stdout)) == 2
+    assert "2 records in some.csv." in call("show", "--only", "knn", "--export", "some.csv").stdout
+    assert "4 records in all.parquet." in call("show", "--export", "all.parquet").stdout
 
-    table = call("table", "few.toml", "--store", "all.jsonl.gz", "--as", "markdown")
+    table = call("table", "few.toml", "--store", "all.parquet", "--as", "markdown")
     assert "| with knn |" in table.stdout
     assert "SN 20 %" in call("table", "few.toml").stdout
     assert call("table", "few.toml", "--as", "csv", "--out", "table.csv").exit_code == 0
@@ -53,9 +55,16 @@ def test_run_show_table_compare(call, tmp_path):
     rows = json.loads(call("table", "few.toml", "--json", "--only", "knn").stdout)["rows"]
     assert [(row["way"], row["seeds"]) for row in rows] == [("knn", 2)]
 
-    same = call("compare", "lab.sqlite", "all.jsonl.gz", "--json")
+    same = call("compare", "lab.sqlite", "all.parquet", "--json")
     assert {row["difference"] for row in json.loads(same.stdout)["rows"]} == {0.0}
-    assert "Of 2 cells" in call("compare", "lab.sqlite", "all.jsonl.gz").stdout
+    assert "Of 2 cells" in call("compare", "lab.sqlite", "all.parquet").stdout
+
+
+def test_a_run_goes_on_from_exported_records(call):
+    assert call("run", "few.toml", "--only", "identity").exit_code == 0
+    assert call("show", "--export", "kept.parquet").exit_code == 0
+    again = call("run", "few.toml", "--store", "new.sqlite", "--records", "kept.parquet", "--json")
+    assert json.loads(again.stdout) == {"store": "new.sqlite", "cells": 4, "ok": 4, "failed": 0, "ran": 2}
 
 
 def test_failed_cells_have_their_own_exit_code(call, tmp_path):

@@ -60,7 +60,7 @@ def test_calibrators_share_a_classifier_and_methods_share_the_noise(tiny):
         {"rounds": 2},
     ):
         assert tiny(**change).classifier_key == cell.classifier_key
-        assert tiny(**change).calibrated_key != cell.calibrated_key
+        assert tiny(**change).key != cell.key
     for change in ({"method": "sce"}, {"training_seed": 1}, {"network": "cnn-tiny"}):
         assert tiny(**change).classifier_key != cell.classifier_key
         assert tiny(**change).noise_key == cell.noise_key

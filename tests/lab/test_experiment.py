@@ -80,16 +80,16 @@ def test_rounds_apply_the_calibrator_to_what_it_said(tiny, place):
     settings = {"epochs": 1, "k": 3}
     cell = tiny(calibrator="npc-paper", calibrator_settings=settings, rounds=3, view="hidden")
     record = run_cell(cell, place)
-    assert len(record.result["rounds"]) == 3
-    assert record.result["after"] == record.result["rounds"][-1]
+    assert len(record.result["by_round"]) == 3
+    assert record.result["after"] == record.result["by_round"][-1]
     from truelabel.lab import stages
 
     trained, _ = stages.classifier(cell, place)
     train, test = stages.predictions(cell, place, trained)
     npc = calibrators.build("npc-paper", random_state=0, progress=False, **settings)
     truth = stages.load(cell, place).test.labels
-    assert record.result["rounds"] == [each.accuracy for each in repeat(npc, train, test, truth, rounds=3)[1:]]
-    assert run_cell(tiny(calibrator="knn"), place).result["rounds"] is None
+    assert record.result["by_round"] == [each.accuracy for each in repeat(npc, train, test, truth, rounds=3)[1:]]
+    assert run_cell(tiny(calibrator="knn"), place).result["by_round"] is None
 
 
 def test_errors_of_transition_matrices(tiny, place):

@@ -3,13 +3,13 @@ import sqlite3
 import pandas as pd
 import pytest
 
-from truelabel.lab import Record, Store, StoreError, open_store
+from truelabel.lab import Record, Store, StoreError, export, open_store
 
 
 @pytest.fixture
 def record(tiny):
     def make(status="ok", after=0.75, **fields):
-        result = {"before": 0.5, "after": after, "rounds": None} if status == "ok" else {}
+        result = {"before": 0.5, "after": after, "by_round": None} if status == "ok" else {}
         return Record(tiny(**fields), status, result, {"train": 1.5}, {"torch": "2"}, None if result else "Oh: no")
 
     return make
@@ -61,28 +61,29 @@ def test_it_is_one_table(store, record):
 def test_export_writes_the_table(store, record, tmp_path, ending):
     store.add(record())
     path = tmp_path / f"records.{ending}"
-    store.export(path)
+    export(store.records(), path)
     found = pd.read_parquet(path) if ending == "parquet" else pd.read_csv(path)
     assert found["after"].tolist() == [0.75]
     assert found["key"].tolist() == [record().key]
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz"])
-def test_lines_can_be_read_back(store, record, tmp_path, ending):
+def test_an_exported_file_is_a_store_to_read(store, record, tmp_path):
     store.add(record())
-    store.add(record("died", noise_seed=1))
-    path = tmp_path / f"records.{ending}"
-    store.export(path)
+    store.add(record("died", noise_seed=1, subset=None, calibrator="rog", calibrator_settings={"layers": ["hidden"]}))
+    store.add(Record(record(noise_seed=2).cell, "ok", {"before": 0.5, "after": 0.75, "by_round": [0.5, 0.75]}))
+    path = tmp_path / "records.parquet"
+    export(store.records(), path)
     with open_store(path) as again:
         assert again.records() == store.records()
+        assert again.frame().equals(store.frame())
     with Store(tmp_path / "other.sqlite") as other:
-        assert other.read(path) == 2
+        assert other.read(path) == 3
         assert other.records() == store.records()
 
 
 def test_other_endings_are_refused(store, tmp_path):
-    with pytest.raises(ValueError, match=r"must end in \.parquet, \.csv, \.jsonl or \.jsonl\.gz"):
-        store.export(tmp_path / "records.xlsx")
+    with pytest.raises(ValueError, match=r"must end in \.parquet or \.csv"):
+        export(store.records(), tmp_path / "records.xlsx")
 
 
 def test_a_reader_sees_what_the_writer_has_written(store, record):
@@ -139,10 +140,15 @@ def test_what_is_no_store_is_refused(tmp_path):
         Store(tmp_path)
 
 
-def test_a_damaged_file_of_lines_is_refused(store, record, tmp_path):
+def test_a_damaged_or_foreign_file_is_refused(store, record, tmp_path):
     store.add(record())
-    path = tmp_path / "records.jsonl.gz"
-    store.export(path)
+    path = tmp_path / "records.parquet"
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        open_store(path)
+    export(store.records(), path)
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(StoreError, match="damaged"):
+        open_store(path)
+    pd.DataFrame({"x": [1]}).to_parquet(path)
+    with pytest.raises(StoreError, match="has no column 'dataset'"):
         open_store(path)

@@ -34,7 +34,7 @@ def records(grid, after=AFTER, **more):
             {
                 "before": BEFORE[cell.noise_seed],
                 "after": after[cell.condition][cell.noise_seed],
-                "rounds": None,
+                "by_round": None,
                 **more,
             },
             {"train": 10.0 + cell.noise_seed, "fit": 1.0},
@@ -154,7 +154,7 @@ def test_calibrators_side_by_side():
 
 def test_rounds():
     grid = made(noise="clean", rounds=2)
-    found = sheet(grid, to_frame(records(grid, rounds=[0.7, 0.6])), "rounds")
+    found = sheet(grid, to_frame(records(grid, by_round=[0.7, 0.6])), "rounds")
     assert found.tables[0].head == ["", "noise", "calibrator", "0", "1", "2"]
     assert [entry.text for entry in found.tables[0].rows[0][3:]] == ["52.0 ± 2.0", "70.0 ± 0.0", "60.0 ± 0.0"]
 

@@ -21,7 +21,9 @@ lab = typer.Typer(
 
 Named = Annotated[str, typer.Argument(metavar="GRID", help="A name of `truelabel lab grids`, or a TOML file.")]
 StoreFile = Annotated[Path, typer.Option("--store", help="SQLite file of the records.")]
-Stored = Annotated[Path, typer.Option("--store", help="The records: a SQLite, .jsonl or .jsonl.gz file.")]
+Stored = Annotated[
+    Path, typer.Option("--store", help="The records: a SQLite file, or a .parquet file exported from one.")
+]
 Only = Annotated[
     str | None,
     typer.Option(help="Cells in which each word is found as dataset, noise, method or calibrator; * and ? allowed."),
@@ -82,6 +84,9 @@ def run(
     weights: Annotated[Path | None, typer.Option(help="ImageNet weights, for grids that start from them.")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto for the best there is.")] = "auto",
     only: Only = None,
+    records: Annotated[
+        Path | None, typer.Option(help="Records to begin with: a .parquet file that show --export wrote.")
+    ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
     limit: Annotated[float | None, typer.Option(help="Seconds that a cell may take.")] = None,
     memory: Annotated[float | None, typer.Option(help="Gigabytes that a cell may take.")] = None,
@@ -107,6 +112,7 @@ def run(
             engine=engine,
             workers=workers,
             address=address,
+            records=records,
             retry_failed=retry_failed,
             limits=room.Limits(limit, memory),
         )
@@ -128,30 +134,32 @@ def run(
 def show(
     store: Stored = STORE,
     grid: Annotated[str | None, typer.Option(help="Only the cells of this grid.")] = None,
+    only: Only = None,
     failed: Annotated[bool, typer.Option("--failed", help="Only cells that failed, with their errors.")] = False,
     export: Annotated[
-        Path | None, typer.Option(help="Write all records to a .parquet, .csv, .jsonl or .jsonl.gz file.")
+        Path | None, typer.Option(help="Write them to a .parquet or .csv file instead.", show_default=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the records of a store, or write them to a file.
 
-    Example: truelabel lab show --store lab.sqlite --export records.parquet
+    Example: truelabel lab show --store lab.sqlite --only "idn:* ce" --export records.parquet
     """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from truelabel import lab as room
+    from truelabel.lab.grid import matches
 
     with room.open_store(store) as opened:
-        if export is not None:
-            opened.export(export)
-            print(f"{len(opened)} records in {export}.")
-            return
         records = opened.records(None if grid is None else {cell.key for cell in room.load_grid(grid).cells})
-    records = [record for record in records if not (failed and record.ok)]
+    records = [each for each in records if not (failed and each.ok) and (only is None or matches(only, each.cell))]
     records.sort(key=lambda record: (record.cell.title, record.key))
+    if export is not None:
+        room.export(records, export)
+        print(f"{len(records)} records in {export}.")
+        return
     if as_json:
         print("[" + ",\n ".join(record.to_json() for record in records) + "]")
         return

@@ -7,7 +7,7 @@ from truelabel.lab.grid import Grid, load_grid, names, parse_grid
 from truelabel.lab.record import Record
 from truelabel.lab.run import Outcome, run
 from truelabel.lab.stages import Place
-from truelabel.lab.store import Store, StoreError, open_store
+from truelabel.lab.store import Store, StoreError, export, open_store, to_frame
 
 __all__ = [
     "Cell",
@@ -18,10 +18,12 @@ __all__ = [
     "Record",
     "Store",
     "StoreError",
+    "export",
     "load_grid",
     "names",
     "open_store",
     "parse_grid",
     "run",
     "run_cell",
+    "to_frame",
 ]

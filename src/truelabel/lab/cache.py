@@ -53,6 +53,8 @@ class Cache:
                     try:
                         partial.mkdir()
                         make(partial)
+                        for file in partial.iterdir():
+                            _settle(file)
                         partial.rename(target)
                     finally:
                         shutil.rmtree(partial, ignore_errors=True)
@@ -96,10 +98,14 @@ def _write(path: Path, arrays: Arrays, facts: Facts) -> None:
 
     partial = _beside(path)
     try:
-        with partial.open("wb") as file:
-            file.write(save(arrays, {"facts": json.dumps(facts)}))
-            file.flush()
-            os.fsync(file.fileno())
+        partial.write_bytes(save(arrays, {"facts": json.dumps(facts)}))
+        _settle(partial)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _settle(file: Path) -> None:
+    """Have the system write a file out, so that not even a power cut leaves its name without what is in it."""
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())

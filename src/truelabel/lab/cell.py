@@ -17,6 +17,7 @@ View = Literal["pca", "hidden"]
 Part = Literal["method", "calibrator"]
 
 PARTS: tuple[Part, ...] = ("method", "calibrator")
+SETTINGS = ("method_settings", "calibrator_settings")
 SEEDS = ("data_seed", "noise_seed", "training_seed", "calibration_seed")
 GIVEN = ("device", "progress", "random_state", "trusted")  # settings of a calibrator that the lab supplies
 CLASSIFIER = "classifier"  # as the trunk of NPC: the network that was trained
@@ -104,7 +105,7 @@ class Cell:
             self._set("noise", kind)
             self._set("rate", rate)
             self._set("rate", self._number("rate"))
-        for name in ("method_settings", "calibrator_settings"):
+        for name in SETTINGS:
             self._set(name, self._frozen(name))
         self._check_numbers()
         self._check_names()
@@ -205,7 +206,7 @@ class Cell:
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain JSON values."""
         found = asdict(self)
-        for name in ("method_settings", "calibrator_settings"):
+        for name in SETTINGS:
             found[name] = {
                 setting: list(value) if isinstance(value, tuple) else value for setting, value in getattr(self, name)
             }
@@ -233,12 +234,6 @@ class Cell:
     def classifier_key(self) -> str:
         """The hash of what the trained classifier depends on."""
         return digest("classifier", self._classifier())
-
-    @property
-    def calibrated_key(self) -> str:
-        """The hash of what the calibrated probabilities depend on."""
-        names = ("test_subset", "calibrator", "calibrator_settings", "view", "trusted", "rounds", "transitions")
-        return digest("calibrated", self._classifier() | self._part([*names, "calibration_seed"]))
 
     def _part(self, names: Sequence[str]) -> dict[str, Any]:
         found = self.to_dict()

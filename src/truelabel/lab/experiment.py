@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truelabel.arrays import Floats, Ints
+from truelabel.arrays import Array, Floats, Ints
 from truelabel.lab import stages
-from truelabel.lab.cache import Arrays, Cache, Facts
 from truelabel.lab.cell import Cell
 from truelabel.lab.measures import accuracy, calibration_error, repair
 from truelabel.lab.record import Record
@@ -41,14 +40,17 @@ class Calibrated:
         The calibrated class of each training instance.
     transitions : dict of str to (c, c) array
         Estimates of T by their name in the record.
-    facts : dict
-        Seconds, and the test probabilities' accuracy by round.
+    by_round : list of float
+        Test accuracy after each round.
+    seconds : dict
+        Processor seconds by phase.
     """
 
     probs: Floats
     classes: Ints
-    transitions: dict[str, Any]
-    facts: Facts
+    transitions: dict[str, Array]
+    by_round: list[float]
+    seconds: dict[str, float]
 
 
 def run_cell(cell: Cell, place: Place) -> Record:
@@ -85,12 +87,12 @@ def run_cell(cell: Cell, place: Place) -> Record:
             "ece_after": calibration_error(found.probs, truth),
             "repair_before": repair(train.hard, data.train.labels, noisy.flipped),
             "repair": repair(found.classes, data.train.labels, noisy.flipped),
-            "rounds": found.facts["rounds"],
+            "by_round": found.by_round if cell.rounds > 1 else None,
         }
         for name in ("t_method", "t_counted", "t_prior", "t_from_h"):
             result[name] = _error(matrices[name], noisy.transition) if name in matrices else None
         seconds = {"noise": noise_seconds, "train": train_seconds, "predict": predict_seconds}
-        return Record(cell, "ok", result, seconds | found.facts["seconds"], environment(str(resolve(place.device))))
+        return Record(cell, "ok", result, seconds | found.seconds, environment(str(resolve(place.device))))
 
 
 def warm_up() -> None:
@@ -107,27 +109,20 @@ def _error(estimate: Any, truth: Any) -> float:
 
 def _calibrated(cell: Cell, place: Place, train: Predictions, test: Predictions, trained: Trained) -> Calibrated:
     truth = stages.load(cell, place).test.labels
-
-    def make() -> tuple[Arrays, Facts]:
-        calibrator = stages.calibrator(cell, place, train, trained)
-        rounds: list[float] = []
-        seconds = {"fit": 0.0, "calibrate": 0.0}
-        seen, unseen = train, test
-        for _ in range(cell.rounds):
-            last = seen
-            fitted, fit_seconds = timed(partial(_fresh(calibrator).fit, seen))
-            answer, more = timed(partial(fitted.calibrate, unseen))
-            rounds.append(accuracy(answer, truth))
-            unseen = unseen.replace(probs=answer)
-            seen = seen.replace(probs=fitted.calibrate(seen))
-            seconds = {"fit": seconds["fit"] + fit_seconds, "calibrate": seconds["calibrate"] + more}
-        estimates, seconds["transitions"] = timed(lambda: _transitions(cell, fitted, last, seen))
-        arrays = {"probs": np.ascontiguousarray(unseen.probs, dtype=np.float32), "classes": seen.hard, **estimates}
-        return arrays, {"seconds": seconds, "rounds": rounds if cell.rounds > 1 else None}
-
-    arrays, facts = Cache(place.cache).arrays("calibrated", cell.calibrated_key, make)
-    matrices = {name: matrix for name, matrix in arrays.items() if name.startswith("t_")}
-    return Calibrated(arrays["probs"], arrays["classes"], matrices, facts)
+    calibrator = stages.calibrator(cell, place, train, trained)
+    by_round: list[float] = []
+    seconds = {"fit": 0.0, "calibrate": 0.0}
+    seen, unseen = train, test
+    for _ in range(cell.rounds):
+        last = seen
+        fitted, fit_seconds = timed(partial(_fresh(calibrator).fit, seen))
+        answer, more = timed(partial(fitted.calibrate, unseen))
+        by_round.append(accuracy(answer, truth))
+        unseen = unseen.replace(probs=answer)
+        seen = seen.replace(probs=fitted.calibrate(seen))
+        seconds = {"fit": seconds["fit"] + fit_seconds, "calibrate": seconds["calibrate"] + more}
+    estimates, seconds["transitions"] = timed(lambda: _transitions(cell, fitted, last, seen))
+    return Calibrated(unseen.probs, seen.hard, estimates, by_round, seconds)
 
 
 def _fresh(calibrator: Calibrator) -> Calibrator:
@@ -137,17 +132,17 @@ def _fresh(calibrator: Calibrator) -> Calibrator:
     return found
 
 
-def _transitions(cell: Cell, fitted: Calibrator, train: Predictions, calibrated: Predictions) -> Arrays:
+def _transitions(cell: Cell, fitted: Calibrator, train: Predictions, calibrated: Predictions) -> dict[str, Array]:
     """Return the estimates of T that come with a fitted calibrator."""
     from truelabel.transitions import TransitionFromH, count_transition
 
     found = {"t_counted": count_transition(calibrated.hard, train.labels, train.n_classes)}
     prior = getattr(fitted, "transition_matrix_", None)
     if prior is not None:
-        found["t_prior"] = np.ascontiguousarray(prior, dtype=np.float64)
+        found["t_prior"] = prior
     if cell.transitions and hasattr(fitted, "transition"):
         solved = TransitionFromH(random_state=cell.calibration_seed, progress=False).fit(fitted, train)
-        found["t_from_h"] = np.ascontiguousarray(solved.average_, dtype=np.float64)
+        found["t_from_h"] = solved.average_
     return found
 
 

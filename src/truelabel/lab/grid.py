@@ -13,9 +13,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from truelabel.lab.cell import FIELDS, SEEDS, Cell
+from truelabel.lab.cell import FIELDS, SEEDS, SETTINGS, Cell
 
-SETTINGS = ("method_settings", "calibrator_settings")
 MISTAKEN = ("food101", "clothing1m")  # whose labels as they are hold mistakes, nobody knows how many
 LAYOUTS = ("before-after", "calibrators", "transitions", "time", "rounds")
 TOP = ("title", "summary", "layout", "paper", "true_rate", "block", "rule")
@@ -53,8 +52,7 @@ class Grid:
         """
         if pattern is None:
             return self
-        words = pattern.split()
-        kept = tuple(cell for cell in self.cells if all(_finds(word, cell) for word in words))
+        kept = tuple(cell for cell in self.cells if matches(pattern, cell))
         if not kept:
             raise ValueError(
                 f"No cell of {self.name} matches {pattern!r}; a cell is named like {self.cells[0].title!r}."
@@ -62,9 +60,10 @@ class Grid:
         return Grid(self.name, self.title, self.summary, kept, self.layout, self.paper)
 
 
-def _finds(word: str, cell: Cell) -> bool:
+def matches(pattern: str, cell: Cell) -> bool:
+    """Say whether each word of a pattern is found as a cell's dataset, noise, method or calibrator."""
     parts = (cell.dataset, cell.condition, cell.method, cell.calibrator)
-    return any(fnmatch.fnmatchcase(part, word) for part in parts)
+    return all(any(fnmatch.fnmatchcase(part, word) for part in parts) for word in pattern.split())
 
 
 def names() -> list[str]:
@@ -140,7 +139,7 @@ def _cell(chosen: dict[str, Any], rules: Iterable[Mapping[str, Any]], true_rate:
     for rule in rules:
         _check_fields(rule["when"], "when")
         _check_fields(rule["set"], "set")
-        if all(_matches(name, found.get(name), wanted) for name, wanted in rule["when"].items()):
+        if all(_applies(name, found.get(name), wanted) for name, wanted in rule["when"].items()):
             for name, value in rule["set"].items():
                 found[name] = {**found.get(name, {}), **value} if name in SETTINGS else value
     seed = found.pop("seed", None)
@@ -153,7 +152,7 @@ def _cell(chosen: dict[str, Any], rules: Iterable[Mapping[str, Any]], true_rate:
     return Cell(**found)
 
 
-def _matches(name: str, value: Any, wanted: Any) -> bool:
+def _applies(name: str, value: Any, wanted: Any) -> bool:
     if name == "noise":
         return any(fnmatch.fnmatchcase(str(value), str(one)) for one in _many(wanted))
     return value in _many(wanted)

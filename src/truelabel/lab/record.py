@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from truelabel.lab.cell import Cell
+from truelabel.lab.cell import FIELDS, SETTINGS, Cell
 
 Status = Literal["ok", "failed", "timeout", "memory", "died"]
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -27,7 +27,7 @@ class Record:
         `before` and `after` (test accuracy of the classifier and of the calibrator), `ece_before` and `ece_after`
         (expected calibration error on the test set), `repair_before` and `repair` (share of the wrongly labelled
         training instances given their true class; None without noise), `fitted` (share of the noisy labels that the
-        classifier reproduces), `noise_rate` (share of labels that are wrong), `n` and `n_test`, `epochs`, `rounds`
+        classifier reproduces), `noise_rate` (share of labels that are wrong), `n` and `n_test`, `epochs`, `by_round`
         (test accuracy after each round, where there are several), and mean squared errors of T: `t_method` (the
         training method's), `t_counted` (labels counted by calibrated class), `t_prior` (NPC's own) and `t_from_h`
         (where asked for), each None where there is none.
@@ -72,3 +72,46 @@ class Record:
         """Read what `to_json` wrote."""
         parts: Mapping[str, Any] = json.loads(text)
         return cls(**{**parts, "cell": Cell.from_dict(parts["cell"])})
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the record as a row of a table: no value is a mapping."""
+        cell = self.cell.to_dict()
+        return {
+            "key": self.key,
+            **cell,
+            **{name: json.dumps(cell[name], sort_keys=True) for name in SETTINGS},
+            "condition": self.cell.condition,
+            "status": self.status,
+            **self.result,
+            **{f"{SECONDS}{name}": value for name, value in self.seconds.items()},
+            **{f"{ENVIRONMENT}{name}": value for name, value in self.environment.items()},
+            "error": self.error,
+            "trace": self.trace,
+        }
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Record:
+        """Read what `to_row` gave; cells of the table that are empty are None."""
+        parts = {name: row[name] for name in FIELDS}
+        parts |= {name: json.loads(row[name]) for name in SETTINGS}
+        known = {"key", "condition", "status", "error", "trace", *FIELDS}
+        found = {name: value for name, value in row.items() if name not in known}
+        result = {name: value for name, value in found.items() if not name.startswith((SECONDS, ENVIRONMENT))}
+        return cls(
+            Cell.from_dict(parts),
+            row["status"],
+            result if row["status"] == "ok" else {},
+            _under(found, SECONDS),
+            _under(found, ENVIRONMENT),
+            row["error"],
+            row["trace"],
+        )
+
+
+SECONDS, ENVIRONMENT = "seconds.", "environment."
+
+
+def _under(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {
+        name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix) and value is not None
+    }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from truelabel.lab import engines
 from truelabel.lab.attempt import UNLIMITED, Limits, Work
@@ -55,6 +55,7 @@ def run(
     engine: str | Engine = "local",
     workers: int | None = None,
     address: str | None = None,
+    records: str | os.PathLike[str] | None = None,
     retry_failed: bool = False,
     limits: Limits = UNLIMITED,
     show: bool | str = "auto",
@@ -83,6 +84,8 @@ def run(
         Where cells run.
     workers, address : optional
         Of the engine, as in `engines.build`.
+    records : path, optional
+        A .parquet file of records to begin with, which `export` wrote.
     retry_failed : bool, default False
         Whether to run cells again that have failed.
     limits : Limits
@@ -103,8 +106,10 @@ def run(
     """
     data, start = (None if path is None else Path(path).absolute() for path in (root, weights))
     place = Place(Path(cache or f"{os.fspath(store)}.cache").absolute(), data, device, start)
-    with _alone(store), Store(store) as records:
-        statuses = records.statuses()
+    with _alone(store), Store(store) as opened:
+        if records is not None:
+            opened.read(records)
+        statuses = opened.statuses()
         known = {cell.key: statuses.get(cell.key) for cell in grid.cells}
         left = [cell for cell in grid.cells if known[cell.key] is None or (retry_failed and known[cell.key] != "ok")]
         queue = Queue(left)
@@ -113,11 +118,11 @@ def run(
         if left:
             made = engine if isinstance(engine, Engine) else engines.build(engine, workers=workers, address=address)
             with made, Board(grid, counts, queue, made.slots, show) as board:
-                _drive(made, queue, records, board, lambda cell: Job(cell, place, limits, work))
+                _drive(made, queue, opened, board, lambda cell: Job(cell, place, limits, work))
         return Outcome(counts["ok"], counts["failed"], len(left))
 
 
-def _drive(engine: Engine, queue: Queue, records: Store, board: Board, job: Any) -> None:
+def _drive(engine: Engine, queue: Queue, store: Store, board: Board, job: Callable[[Cell], Job]) -> None:
     running: dict[str, Cell] = {}
     while queue or running:
         while queue.ready and len(running) < engine.slots:
@@ -130,7 +135,7 @@ def _drive(engine: Engine, queue: Queue, records: Store, board: Board, job: Any)
             board.refresh()
             continue
         record = found[1]
-        records.add(record)
+        store.add(record)
         cell = running.pop(record.key)
         queue.finished(cell)
         board.finished(record)

@@ -1,4 +1,4 @@
-"""The stages of a cell: data, noisy labels, trained classifier, what it says, calibrated probabilities."""
+"""The stages of a cell up to its calibrator: data, noisy labels, trained classifier, what it says."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 COMPONENTS = 64  # of the inputs, as the label-free view
 CHECKPOINTS = 10  # that a training writes
 
+Source = tuple[str, str | None, int | None, int | None, int]
+
 
 @dataclass(frozen=True)
 class Place:
@@ -54,8 +56,12 @@ class Place:
 
 def load(cell: Cell, place: Place) -> Dataset:
     """Return the data of a cell."""
+    return _load(*_source(cell, place))
+
+
+def _source(cell: Cell, place: Place) -> Source:
     root = None if place.root is None else os.fspath(place.root)
-    return _load(cell.dataset, root, cell.subset, cell.test_subset, cell.data_seed)
+    return cell.dataset, root, cell.subset, cell.test_subset, cell.data_seed
 
 
 @lru_cache(maxsize=2)
@@ -107,6 +113,7 @@ def _train(cell: Cell, place: Place, scratch: Path) -> Trained:
     data = load(cell, place).train
     way = methods.build(cell.method, **cell.settings("method"))
     scratch.mkdir(parents=True, exist_ok=True)
+    (scratch / _SECONDS).touch()  # a training killed after its last checkpoint has no epoch left to note
     last = time.process_time()
 
     def note(epoch: dict[str, float]) -> None:
@@ -154,12 +161,15 @@ def predictions(cell: Cell, place: Place, trained: Trained) -> tuple[Predictions
     noisy, _ = noisy_labels(cell, place)
     train = trained.predictions(data.train.with_labels(noisy), out_of_sample=False)
     test = trained.predictions(data.test, out_of_sample=True).replace(labels=None)
-    views = _views(data, cell.data_seed) if cell.view == "pca" else (train.hidden, test.hidden)
+    pca = cell.view == "pca"
+    views = _components(_source(cell, place), cell.threads) if pca else (train.hidden, test.hidden)
     return train.replace(features=views[0]), test.replace(features=views[1])
 
 
-def _views(data: Dataset, seed: int) -> tuple[Floats | None, Floats | None]:
-    """Return the inputs reduced to their principal components; lazy images have no such view."""
+@lru_cache(maxsize=2)
+def _components(source: Source, threads: int) -> tuple[Floats | None, Floats | None]:
+    """Return the inputs reduced to their principal components, found with so many threads; lazy images have none."""
+    data = _load(*source)
     if not isinstance(data.train.inputs, np.ndarray):
         return None, None
     flat = [part.inputs.reshape(len(part), -1) for part in (data.train, data.test)]
@@ -167,7 +177,7 @@ def _views(data: Dataset, seed: int) -> tuple[Floats | None, Floats | None]:
         return flat[0], flat[1]
     from sklearn.decomposition import PCA
 
-    pca = PCA(min(COMPONENTS, len(data.train)), svd_solver="randomized", random_state=seed).fit(flat[0])
+    pca = PCA(min(COMPONENTS, len(data.train)), svd_solver="randomized", random_state=source[-1]).fit(flat[0])
     reduced = [pca.transform(part).astype(np.float32) for part in flat]
     return reduced[0], reduced[1]
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from truelabel.lab.record import Record
 
@@ -121,27 +121,15 @@ class Store:
         return [Record.from_json(text) for key, text in found if wanted is None or key in wanted]
 
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
-        """Return all records as one table: configuration, status, result, ``seconds.…`` and ``environment.…``."""
+        """Return records as one table: configuration, status, result, ``seconds.…`` and ``environment.…``."""
         return to_frame(self.records(keys))
 
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to a .parquet, .csv or .jsonl file (the last may end in .gz); .jsonl can be read back."""
-        target = Path(path)
-        if ".jsonl" in target.suffixes:
-            _write_lines(target, [record.to_json() for record in self.records()])
-        elif target.suffix == ".csv":
-            self.frame().to_csv(target, index=False)
-        elif target.suffix == ".parquet":
-            self.frame().to_parquet(target, index=False)
-        else:
-            raise ValueError(f"{target} must end in .parquet, .csv, .jsonl or .jsonl.gz.")
-
     def read(self, path: str | os.PathLike[str]) -> int:
-        """Add the records of a .jsonl or .jsonl.gz file that `export` wrote; return how many there were."""
-        lines = _read_lines(Path(path))
-        for line in lines:
-            self.add(Record.from_json(line))
-        return len(lines)
+        """Add the records of a .parquet file that `export` wrote; return how many there were."""
+        found = _read_parquet(Path(path))
+        for record in found:
+            self.add(record)
+        return len(found)
 
     def close(self) -> None:
         """Close the file; the log is folded into it."""
@@ -160,58 +148,47 @@ class Store:
 
 def to_frame(records: Iterable[Record]) -> pd.DataFrame:
     """Return records as one table, a row each."""
-    import json
-
     import pandas as pd
 
-    rows: list[dict[str, Any]] = []
-    for record in records:
-        cell = record.cell.to_dict()
-        for name in ("method_settings", "calibrator_settings"):
-            cell[name] = json.dumps(cell[name], sort_keys=True)
-        result = dict(record.result)
-        if "rounds" in result:  # the configuration has a column of that name
-            rounds = result.pop("rounds")
-            result["accuracy_by_round"] = None if rounds is None else json.dumps(rounds)
-        rows.append(
-            {
-                "key": record.key,
-                **cell,
-                "condition": record.cell.condition,
-                "status": record.status,
-                **result,
-                **{f"seconds.{name}": value for name, value in record.seconds.items()},
-                **{f"environment.{name}": value for name, value in record.environment.items()},
-                "error": record.error,
-            }
-        )
-    return pd.DataFrame(rows)
+    return pd.DataFrame([record.to_row() for record in records])
+
+
+def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
+    """Write records as a table to a .parquet or .csv file; the former can be opened like a store."""
+    target = Path(path)
+    if target.suffix == ".csv":
+        to_frame(records).to_csv(target, index=False)
+    elif target.suffix == ".parquet":
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        rows = [record.to_row() for record in records]
+        names = dict.fromkeys(name for row in rows for name in row)
+        # By way of a DataFrame whole numbers beside an empty cell would become fractions.
+        columns = pa.table({name: [row.get(name) for row in rows] for name in names})
+        parquet.write_table(columns, target, compression="zstd")
+    else:
+        raise ValueError(f"{target} must end in .parquet or .csv.")
 
 
 def open_store(path: str | os.PathLike[str]) -> Store:
-    """Open a store to read: the SQLite file itself, or a .jsonl or .jsonl.gz file that `Store.export` wrote."""
-    if ".jsonl" not in Path(path).suffixes:
+    """Open a store to read: the SQLite file itself, or a .parquet file that `export` wrote."""
+    if Path(path).suffix != ".parquet":
         return Store(path, read_only=True)
     store = Store(":memory:")
     store.read(path)
     return store
 
 
-def _write_lines(path: Path, lines: list[str]) -> None:
-    import gzip
-
-    data = "".join(f"{line}\n" for line in lines).encode()
-    # Without a time the same records are the same bytes.
-    path.write_bytes(gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data)
-
-
-def _read_lines(path: Path) -> list[str]:
-    import gzip
+def _read_parquet(path: Path) -> list[Record]:
+    import pyarrow as pa
+    from pyarrow import parquet
 
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
-    data = path.read_bytes()
     try:
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise StoreError(f"{path} is damaged ({error}); copy it again.") from None
+        return [Record.from_row(row) for row in parquet.read_table(path).to_pylist()]
+    except (pa.ArrowInvalid, OSError) as error:
+        raise StoreError(f"{path} is no Parquet file, or a damaged one ({error}); copy it again.") from None
+    except KeyError as error:
+        raise StoreError(f"{path} has no column {error}; name a file that truelabel lab show --export wrote.") from None

@@ -173,8 +173,7 @@ def _rounds(grid: Grid, frame: pd.DataFrame, found: pd.DataFrame) -> _Made:
 
 
 def _by_round(row: Any) -> list[float]:
-    found = row["accuracy_by_round"]
-    return json.loads(found) if isinstance(found, str) else [row["after"]]
+    return [row["after"]] if row["rounds"] == 1 else list(row["by_round"])
 
 
 ESTIMATES = {"t_from_h": "T from H", "t_prior": "estimated T", "t_counted": "counted"}
