@@ -36,11 +36,18 @@ def test_the_papers_methods_are_told_the_true_rate_and_the_papers_settings():
     assert cells["mnist", "sn:0.8", "earlystop"].settings("method") == {"patience": 1, "keep": "last"}
 
 
-def test_the_mnist_appendix_is_a_part_of_table_1():
-    table = {cell.key for cell in load_grid("paper-table1").cells}
-    mnist = {cell.key for cell in load_grid("paper-mnist").cells}
-    assert len(mnist) == 585
-    assert mnist < table
+def keys(name, pattern=None):
+    return {cell.key for cell in load_grid(name).only(pattern).cells}
+
+
+def test_grids_share_the_cells_that_are_the_same():
+    table = keys("paper-table1")
+    assert len(keys("paper-mnist")) == 585
+    assert keys("paper-mnist") < table
+    assert len(keys("paper-priors") & table) == 12 * 9 * 5
+    assert keys("paper-label-correction", "coteaching npc-paper") < table
+    assert keys("paper-post-processors", "idn:0.4 npc-paper") < table
+    assert keys("paper-real") == keys("paper-post-processors", "clean npc-paper")
 
 
 def test_nobody_knows_the_rate_of_real_mistakes():
@@ -60,6 +67,7 @@ def test_the_laptop_grid_is_table_1_in_small():
     found = {(c.dataset, c.condition, c.method, c.noise_seed) for c in cells}
     assert len(found) == 2 * 9 * 13 * 3
     assert {c.calibrator for c in cells} == {"npc", "npc-paper"}
+    assert len(cells) == 2 * len({c.classifier_key for c in cells}) == 2 * 702
 
 
 def test_the_other_grids_hold_what_their_tables_do():

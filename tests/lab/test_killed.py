@@ -10,6 +10,8 @@ import textwrap
 import time
 from pathlib import Path
 
+import pytest
+
 from truelabel.lab import Store, load_grid, run
 
 GRID = """
@@ -77,7 +79,8 @@ def test_ten_kills_in_a_row(tmp_path):
     assert sqlite3.connect(tmp_path / "killed.sqlite").execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_a_killed_driver_leaves_no_workers_and_goes_on(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_driver_leaves_no_workers_and_goes_on(tmp_path, number):
     (tmp_path / "grid.toml").write_text(GRID.replace("[0, 1]", "[0]"))
     store = tmp_path / "lab.sqlite"
     code = "from truelabel.cli import main; main()"
@@ -88,8 +91,12 @@ def test_a_killed_driver_leaves_no_workers_and_goes_on(tmp_path):
     assert "[1/12]" in line
     workers = children(driver.pid)
     assert len(workers) >= 2
-    driver.send_signal(signal.SIGKILL)
-    driver.wait()
+    driver.send_signal(number)
+    said = driver.communicate()[1]
+    if number == signal.SIGINT:
+        assert driver.returncode == 130
+        assert f"Stopped; run the same command again to go on. What has finished is in {store}." in said
+        assert "Traceback" not in said
     begun = outcomes(store)
     assert 1 <= len(begun) < 12
     deadline = time.monotonic() + 20

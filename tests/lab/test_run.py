@@ -197,6 +197,21 @@ def test_a_disk_that_is_really_full(tiny_grid, tmp_path, small_disk, what):
     assert (found.ok, found.failed, found.ran) == (3, 0, 2)
 
 
+def test_a_disk_that_is_really_read_only(tiny_grid, tmp_path, small_disk):
+    store = small_disk / "lab.sqlite"
+    run(tiny_grid(), store, cache=tmp_path / "cache", show=False)
+    before = outcomes(store)
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    with pytest.raises(StoreError, match=r"cannot be written \(.*Read-only file system.*\); make its folder writable"):
+        run(tiny_grid(seed=[0, 1]), store, cache=tmp_path / "cache", show=False)
+    assert outcomes(store) == before
+    with pytest.raises(DiskError, match=r"The disk cannot be written \(.*Read-only file system"):
+        run(tiny_grid(seed=[0, 1]), tmp_path / "lab.sqlite", cache=small_disk / "cache", show=False)
+    assert outcomes(tmp_path / "lab.sqlite") == []
+    subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+    assert run(tiny_grid(seed=[0, 1]), store, cache=tmp_path / "cache", show=False).ran == 1
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tiny_grid, tmp_path):
     run(tiny_grid(), tmp_path / "lab.sqlite", show=False)

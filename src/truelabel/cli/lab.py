@@ -89,7 +89,7 @@ def run(
     ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
     limit: Annotated[float | None, typer.Option(help="Seconds that a cell may take.")] = None,
-    memory: Annotated[float | None, typer.Option(help="Gigabytes that a cell may take.")] = None,
+    memory: Annotated[float | None, typer.Option(help="Gigabytes that a cell may take (Linux).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the cells of a grid that the store has not; stop it at any time and start it again to go on.
@@ -189,7 +189,7 @@ def table(
     only: Only = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a grid's records as a table like the paper's, with the paper's figures in brackets.
+    """Show a grid's records as a table like the paper's, with the paper's figures in columns beside.
 
     Example: truelabel lab table smoke --as markdown --out smoke.md
     """
@@ -233,7 +233,8 @@ def _write(found: Sheet, style: Style, out: Path | None, as_json: bool) -> None:
             ensure_ascii=False,
         )
     elif style is Style.terminal and out is None:
-        Console().print(*found.rich(), sep="\n")
+        console = Console()
+        console.print(*found.rich(console.width), sep="\n")
         return
     else:
         text = found.render(Style.markdown if style is Style.terminal else style)

@@ -91,6 +91,7 @@ def noisy_labels(cell: Cell, place: Place) -> tuple[NoisyLabels, float]:
 
 def classifier(cell: Cell, place: Place) -> tuple[Trained, float]:
     """Return the trained classifier of a cell, and the processor seconds of its training."""
+    from truelabel.device import resolve
     from truelabel.methods import Trained
 
     cache = Cache(place.cache)
@@ -103,7 +104,9 @@ def classifier(cell: Cell, place: Place) -> tuple[Trained, float]:
     folder = cache.folder("classifiers", cell.classifier_key, make)
     shutil.rmtree(scratch, ignore_errors=True)
     seconds = sum(float(line) for line in (folder / _SECONDS).read_text().split())
-    return Trained.load(folder, _pretrained(cell, place) if cell.pretrained else None), seconds
+    trained = Trained.load(folder, _pretrained(cell, place) if cell.pretrained else None)
+    trained.network.to(resolve(place.device))
+    return trained, seconds
 
 
 def _train(cell: Cell, place: Place, scratch: Path) -> Trained:

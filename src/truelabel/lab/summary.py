@@ -100,6 +100,7 @@ def _row(name: tuple[Any, ...], group: pd.DataFrame, test: Any, papers: tuple[st
         **dict(zip(GROUP, name, strict=True)),
         "dataset": first["dataset"],
         "calibrator": first["calibrator"],
+        "in_paper": what,
         "seeds": len(group),
         "before": before.mean(),
         "before_sd": deviation(before),
@@ -111,14 +112,31 @@ def _row(name: tuple[Any, ...], group: pd.DataFrame, test: Any, papers: tuple[st
         "bh": None if test is None else test["benjamini_hochberg"],
         "verdict": None if test is None else _verdict(test["difference"], test["t"]),
         **{title: None if figure is None else figure.value for title, figure in theirs.items()},
-        "marked": any(figure is not None and figure.quantity in paper.disagreements() for figure in theirs.values()),
+        **{f"marked{title.removeprefix('paper')}": _marked(figure) for title, figure in theirs.items()},
     }
+
+
+def _marked(figure: paper.Figure | None) -> bool:
+    return figure is not None and figure.quantity in paper.disagreements()
 
 
 COLUMNS = [
     *GROUP,
-    *("dataset", "calibrator", "seeds", "before", "before_sd", "after", "after_sd", "gain", "p", "holm", "bh"),
-    *("verdict", "paper_before", "paper_after", "marked"),
+    *(
+        "dataset",
+        "calibrator",
+        "in_paper",
+        "seeds",
+        "before",
+        "before_sd",
+        "after",
+        "after_sd",
+        "gain",
+        "p",
+        "holm",
+        "bh",
+    ),
+    *("verdict", "paper_before", "paper_after", "marked_before", "marked_after"),
 ]
 
 
@@ -152,6 +170,7 @@ def counts(found: pd.DataFrame) -> list[str]:
             f"{way}: of {len(group)} cells {better.sum()} improved, {(~better & ~worse).sum()} unchanged, "
             f"{worse.sum()} harmed (paired t-test, p < {LEVEL:g}); corrected for all cells, {(better & holm).sum()} "
             f"improved and {(worse & holm).sum()} harmed by Holm, {(better & bh).sum()} and {(worse & bh).sum()} by "
-            f"Benjamini–Hochberg; mean gain {group['gain'].mean():+.1f} points."
+            f"Benjamini–Hochberg; by the mean alone {(group['gain'] > 0).sum()} ahead and {(group['gain'] < 0).sum()} "
+            f"behind; mean gain {group['gain'].mean():+.1f} points."
         )
     return lines

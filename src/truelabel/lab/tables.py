@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 NONE = "–"
 MARK = "†"
+PAPER = "paper"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands in one place of a table."""
+    """What stands in one place of a table, and the paper's figure for it."""
 
     text: str
     bold: bool = False
+    paper: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,35 @@ class Table:
     title: str
     head: list[str]
     rows: list[list[Entry]] = field(default_factory=list)
+
+    def beside(self) -> Table:
+        """Return the table with the paper's figures in columns of their own, where there are any."""
+        known = [any(row[number].paper for row in self.rows) for number in range(len(self.head))]
+        head = [name for each, has in zip(self.head, known, strict=True) for name in ([each, PAPER] if has else [each])]
+        rows = [
+            [
+                part
+                for each, has in zip(row, known, strict=True)
+                for part in ([each, Entry(each.paper)] if has else [each])
+            ]
+            for row in self.rows
+        ]
+        return Table(self.title, head, rows)
+
+    def split(self, width: int) -> Iterator[Table]:
+        """Yield the table in parts that are so many characters wide at most, each with the first column."""
+        texts = [[name, *(row[k].text for row in self.rows)] for k, name in enumerate(self.head)]
+        widths = [max(map(len, column)) + 3 for column in texts]
+        parts: list[list[int]] = []
+        for k in range(1, len(self.head)):
+            with_paper = widths[k] + (widths[k + 1] if self.head[k + 1 : k + 2] == [PAPER] else 0)
+            if parts and (self.head[k] == PAPER or widths[0] + sum(widths[j] for j in parts[-1]) + with_paper < width):
+                parts[-1].append(k)
+            else:
+                parts.append([k])
+        for part in parts:
+            rows = [[row[k] for k in (0, *part)] for row in self.rows]
+            yield Table(self.title, [self.head[k] for k in (0, *part)], rows)
 
 
 @dataclass(frozen=True)
@@ -76,15 +107,15 @@ class Sheet:
         table, note = STYLES[style]
         return "\n\n".join([*map(table, self.tables), *map(note, self.notes)]) + "\n"
 
-    def rich(self) -> Iterable[RenderableType]:
-        """Return what rich prints on a terminal."""
+    def rich(self, width: int) -> Iterator[RenderableType]:
+        """Yield what rich prints on a terminal of so many columns; tables that are wider are split."""
         from rich.table import Table as Grid
         from rich.text import Text
 
-        for table in self.tables:
+        for table in (part for whole in self.tables for part in whole.split(width)):
             shown = Grid(title=table.title, title_justify="left")
             for number, name in enumerate(table.head):
-                shown.add_column(name, justify="right" if number else "left")
+                shown.add_column(name, justify="right" if number else "left", no_wrap=True)
             for row in table.rows:
                 shown.add_row(*(Text(entry.text, style="bold" if entry.bold else "") for entry in row))
             yield shown
@@ -116,7 +147,7 @@ def sheet(grid: Grid, frame: pd.DataFrame, layout: str | None = None) -> Sheet:
         failed = int((mine["status"] != "ok").sum())
         notes.insert(0, f"{missing} of {len(place)} cells are missing, {failed} of them failed.")
     notes += made.notes
-    return Sheet(made.tables, notes, found if made.counted else made.frame)
+    return Sheet([table.beside() for table in made.tables], notes, found if made.counted else made.frame)
 
 
 @dataclass(frozen=True)
@@ -141,7 +172,7 @@ def _before_after(grid: Grid, frame: pd.DataFrame, found: pd.DataFrame) -> _Made
                 [Entry(f"  with {way}"), *(_after(by.get((name, way))) for name in conditions)] for way in ways
             )
         tables.append(table)
-    return _Made(tables, found, _paper_notes(found))
+    return _Made(tables, found, _paper_notes(grid, found))
 
 
 def _calibrators(grid: Grid, frame: pd.DataFrame, found: pd.DataFrame) -> _Made:
@@ -156,7 +187,7 @@ def _calibrators(grid: Grid, frame: pd.DataFrame, found: pd.DataFrame) -> _Made:
                 [Entry(str(method)), Entry(titled(str(condition))), _before(first), *(_after(by.get(w)) for w in ways)]
             )
         tables.append(table)
-    return _Made(tables, found, _paper_notes(found))
+    return _Made(tables, found, _paper_notes(grid, found))
 
 
 def _rounds(grid: Grid, frame: pd.DataFrame, found: pd.DataFrame) -> _Made:
@@ -215,13 +246,13 @@ def _transitions(grid: Grid, frame: pd.DataFrame, found: pd.DataFrame) -> _Made:
             cells = [_error(by.get(name)) for name in estimators]
             table.rows.append([Entry(titled(str(condition))), *cells])
         tables.append(table)
-    return _Made(tables, made, _brackets(made["paper"]), counted=False)
+    return _Made(tables, made, _sources(grid, made["paper"]), counted=False)
 
 
 def _error(row: Any) -> Entry:
     if row is None:
         return Entry(NONE)
-    return Entry(beside(spread(row["error"], row["error_sd"], 4), row["paper"], 4))
+    return Entry(spread(row["error"], row["error_sd"], 4), paper=printed(row["paper"], 4))
 
 
 def _time(grid: Grid, frame: pd.DataFrame, found: pd.DataFrame) -> _Made:
@@ -250,9 +281,10 @@ def _time(grid: Grid, frame: pd.DataFrame, found: pd.DataFrame) -> _Made:
     made = pd.DataFrame(rows)
     table = Table("Processor seconds", ["", "data", "noise", "seconds"])
     for _, row in made.iterrows():
-        seconds = beside(spread(row["seconds"], row["seconds_sd"]), row["paper"])
-        table.rows.append([Entry(text) for text in (row["what"], row["data"], titled(row["condition"]), seconds)])
-    return _Made([table], made, _brackets(made["paper"]), counted=False)
+        seconds = Entry(spread(row["seconds"], row["seconds_sd"]), paper=printed(row["paper"]))
+        where = [Entry(text) for text in (row["what"], row["data"], titled(row["condition"]))]
+        table.rows.append([*where, seconds])
+    return _Made([table], made, _sources(grid, made["paper"]), counted=False)
 
 
 LAYOUTS: dict[str, Callable[[Grid, pd.DataFrame, pd.DataFrame], _Made]] = {
@@ -273,14 +305,15 @@ def _title(data: str, part: pd.DataFrame) -> str:
 def _before(row: Any) -> Entry:
     if row is None:
         return Entry(NONE)
-    return Entry(beside(spread(row["before"], row["before_sd"]), row["paper_before"]))
+    figure = printed(row["paper_before"], mark=bool(row["marked_before"]))
+    return Entry(spread(row["before"], row["before_sd"]), paper=figure)
 
 
 def _after(row: Any) -> Entry:
     if row is None:
         return Entry(NONE)
-    text = beside(spread(row["after"], row["after_sd"]), row["paper_after"], mark=bool(row["marked"]))
-    return Entry(text, row["verdict"] == "improved")
+    figure = printed(row["paper_after"], mark=bool(row["marked_after"]))
+    return Entry(spread(row["after"], row["after_sd"]), row["verdict"] == "improved", figure)
 
 
 def spread(mean: float, sd: float | None, digits: int = 1) -> str:
@@ -288,32 +321,32 @@ def spread(mean: float, sd: float | None, digits: int = 1) -> str:
     return f"{mean:.{digits}f}" + (f" ± {sd:.{digits}f}" if _there(sd) else "")
 
 
-def beside(text: str, theirs: float | None, digits: int = 1, *, mark: bool = False) -> str:
-    """Return a figure with the paper's in brackets."""
-    return f"{text} [{theirs:.{digits}f}{MARK if mark else ''}]" if _there(theirs) else text
+def printed(figure: float | None, digits: int = 1, *, mark: bool = False) -> str:
+    """Return the paper's figure, marked where the paper disagrees with itself."""
+    return f"{figure:.{digits}f}{MARK if mark else ''}" if _there(figure) else ""
 
 
 def _there(value: Any) -> bool:
     return value is not None and value == value
 
 
-def _brackets(column: Any) -> list[str]:
-    return ["In brackets: the paper's figure."] if any(map(_there, column)) else []
+def _sources(grid: Grid, column: Any) -> list[str]:
+    if not any(map(_there, column)):
+        return []
+    return [f"The columns named {PAPER}: figures of the paper, from {' and '.join(paper.TITLES[name] for name in grid.paper)}."]
 
 
-def _paper_notes(found: pd.DataFrame) -> list[str]:
-    notes = _brackets([*found["paper_before"], *found["paper_after"]])
-    bold = ["Bold: a gain over the classifier with p < 0.05 (paired t-test over seeds, not corrected)."]
-    marked = found[found["marked"] & found["paper_after"].notna()]
-    if not len(marked):
-        return bold + notes
+def _paper_notes(grid: Grid, found: pd.DataFrame) -> list[str]:
+    notes = ["Bold: a gain over the classifier with p < 0.05 (paired t-test over seeds, not corrected)."]
+    notes += _sources(grid, [*found["paper_before"], *found["paper_after"]])
     seen: dict[str, None] = {}
-    for _, row in marked.iterrows():
-        for (dataset, noise, method, what), every in paper.disagreements().items():
-            if (dataset, noise, method) == (row["dataset"], row["condition"], row["method"]):
-                values = ", ".join(f"{each.value:g} in {paper.TITLES[each.table]}" for each in every)
-                seen[f"{dataset} {noise} {method} {what}: {values}"] = None
-    return [*bold, *notes, f"{MARK} The paper disagrees with itself: {'; '.join(seen)}."]
+    for _, row in found.iterrows():
+        told = {"classifier": row["marked_before"], row["in_paper"]: row["marked_after"]}
+        for what in (name for name, marked in told.items() if marked):
+            every = paper.disagreements()[row["dataset"], row["condition"], row["method"], what]
+            values = ", ".join(f"{each.value:g} in {paper.TITLES[each.table]}" for each in every)
+            seen[f"{row['dataset']} {row['condition']} {row['method']} {what}: {values}"] = None
+    return [*notes, f"{MARK} The paper disagrees with itself: {'; '.join(seen)}."] if seen else notes
 
 
 def titled(condition: str) -> str:

@@ -48,13 +48,12 @@ class Processes(Engine):
 
     def wait(self, seconds: float) -> tuple[Job, Record] | None:
         """Return a job that has finished."""
-        if not self._running:
-            if self._suspects:
-                self._alone = self._suspects.popleft()
-                self._start(self._alone)
-            else:
-                while self._held:
-                    self._start(self._held.pop(0))
+        if self._alone is None and self._suspects:
+            self._alone = self._suspects.popleft()
+            self._start(self._alone)
+        elif self._alone is None:
+            while self._held:
+                self._start(self._held.pop(0))
         if not self._running:
             return None
         done, _ = wait_for(self._running, timeout=seconds, return_when=FIRST_COMPLETED)
