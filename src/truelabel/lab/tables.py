@@ -333,7 +333,8 @@ def _there(value: Any) -> bool:
 def _sources(grid: Grid, column: Any) -> list[str]:
     if not any(map(_there, column)):
         return []
-    return [f"The columns named {PAPER}: figures of the paper, from {' and '.join(paper.TITLES[name] for name in grid.paper)}."]
+    tables = " and ".join(paper.TITLES[name] for name in grid.paper)
+    return [f"The columns named {PAPER}: figures of the paper, from {tables}."]
 
 
 def _paper_notes(grid: Grid, found: pd.DataFrame) -> list[str]:
