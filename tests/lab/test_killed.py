@@ -30,7 +30,7 @@ seed = [0, 1]
 
 # The parent has imported everything and computed nothing, so that its children begin at once and with clean threads.
 KILLER = """
-import json, os, random, signal, sys, time
+import json, os, random, signal, sqlite3, sys, time
 import faiss, torch
 from truelabel import calibrators, methods, transitions
 from truelabel.lab import load_grid, run
@@ -46,13 +46,23 @@ def child(store):
         os._exit(0 if (found.ok, found.failed) == (len(grid.cells), 0) else 1)
     return pid
 
+def recorded():
+    try:
+        store = sqlite3.connect(f"file:{folder}/killed.sqlite?mode=ro", uri=True)
+        return store.execute("SELECT count(*) FROM records").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+
 began = time.monotonic()
 assert os.waitpid(child("whole"), 0)[1] == 0
 length = time.monotonic() - began
 ends = []
-for _ in range(kills):
+for number in range(1, kills + 1):
     pid = child("killed")
-    time.sleep(chance.uniform(0.01, 1.5 * length / kills))
+    deadline = time.monotonic() + chance.uniform(0.01, 1.5 * length / kills)
+    # However fast the machine has become since, there is something left for every kill.
+    while time.monotonic() < deadline and recorded() < number * len(grid.cells) // (kills + 1):
+        time.sleep(0.002)
     os.kill(pid, signal.SIGKILL)
     ends.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ends.append(os.waitstatus_to_exitcode(os.waitpid(child("killed"), 0)[1]))
@@ -86,23 +96,31 @@ def test_a_stopped_driver_leaves_no_workers_and_goes_on(tmp_path, number):
     code = "from truelabel.cli import main; main()"
     command = [sys.executable, "-c", code, "lab", "run", str(tmp_path / "grid.toml"), "--store", str(store)]
     command += ["--engine", "processes", "--workers", "2"]
-    driver = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    driver = subprocess.Popen(
+        command,
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs do not hear it
+    )
     line = driver.stderr.readline()  # the first cell has finished
     assert "[1/12]" in line
     workers = children(driver.pid)
     assert len(workers) >= 2
     driver.send_signal(number)
-    said = driver.communicate()[1]
-    if number == signal.SIGINT:
-        assert driver.returncode == 130
-        assert f"Stopped; run the same command again to go on. What has finished is in {store}." in said
-        assert "Traceback" not in said
+    driver.wait(timeout=60)
     begun = outcomes(store)
     assert 1 <= len(begun) < 12
     deadline = time.monotonic() + 20
     while any(running(pid) for pid in workers):
         assert time.monotonic() < deadline, "workers outlive their driver"
         time.sleep(0.1)
+    said = driver.stderr.read()
+    if number == signal.SIGINT:
+        assert driver.returncode == 130
+        assert f"Stopped; run the same command again to go on. What has finished is in {store}." in said
+        assert "Traceback" not in said
     found = run(load_grid(tmp_path / "grid.toml"), store, show=False)
     assert (found.ok, found.failed, found.ran) == (12, 0, 12 - len(begun))
     assert all(each in outcomes(store) for each in begun)
