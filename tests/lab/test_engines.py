@@ -22,14 +22,18 @@ RAY = pytest.param("ray", marks=pytest.mark.skipif(not HAS_RAY, reason="needs th
 @pytest.fixture(scope="module")
 def ray_cluster():
     """One cluster for all tests here: it takes seconds to start."""
-    if not HAS_RAY:
-        yield
-        return
     import ray
 
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     yield
     ray.shutdown()
+
+
+@pytest.fixture(params=["processes", RAY])
+def engine(request):
+    if request.param == "ray":
+        request.getfixturevalue("ray_cluster")
+    return request.param
 
 
 def outcomes(path):
@@ -54,16 +58,14 @@ def by_hand(smoke, tmp_path_factory):
     return outcomes(folder / "lab.sqlite")
 
 
-@pytest.mark.parametrize("engine", ["processes", RAY])
-def test_every_engine_writes_the_same_records(engine, smoke, by_hand, tmp_path, ray_cluster):
+def test_every_engine_writes_the_same_records(engine, smoke, by_hand, tmp_path):
     assert run(smoke, tmp_path / "lab.sqlite", engine=engine, workers=2, show=False).ok == len(smoke.cells)
     assert outcomes(tmp_path / "lab.sqlite") == by_hand
     # A cell that shares a classifier never trains its own.
     assert len(list((tmp_path / "lab.sqlite.cache" / "classifiers").rglob("trained.json"))) == 4
 
 
-@pytest.mark.parametrize("engine", ["processes", RAY])
-def test_a_cell_costs_no_other_whatever_it_does(engine, tiny_grid, tmp_path, ray_cluster):
+def test_a_cell_costs_no_other_whatever_it_does(engine, tiny_grid, tmp_path):
     def work(cell, place):  # goes to the workers by value
         import ctypes
 
@@ -131,8 +133,7 @@ def test_after_a_death_suspects_run_alone_and_then_all_run_again(tiny, place):
     assert sorted(futures) == [2, 3, 4]
 
 
-@pytest.mark.parametrize("engine", ["processes", RAY])
-def test_a_full_disk_in_a_worker_stops_the_run(engine, tiny_grid, tmp_path, ray_cluster):
+def test_a_full_disk_in_a_worker_stops_the_run(engine, tiny_grid, tmp_path):
     def work(cell, place):
         raise OSError(28, "No space left on device")
 
