@@ -1,6 +1,6 @@
 """How fast truelabel is, as ratios measured within the run, beside what is required of them.
 
-    python benchmarks/speed.py                     # about three minutes on one core
+    python benchmarks/speed.py                     # about six minutes
     python benchmarks/speed.py --large             # also fits a million instances, some minutes more
     python benchmarks/speed.py --only calibrate loop --repeats 9
 
@@ -12,10 +12,12 @@ calibrate  calibrating against a bare forward pass of the calibrator's trunk (10
            the network for each class ŷ = k (100 classes).
 scale      fitting 10⁴, 10⁵ and, with --large, 10⁶ instances, each in a process of its own: time and peak memory.
 loop       training with `methods.CE` against a bare PyTorch loop of the same steps.
+lab        the grid smoke with one worker process against two, wall time from nothing to the last record: no cache, and
+           the workers yet to be started. It needs two idle processors.
 
 What is compared runs in turn, as often as --repeats says; the table has the median of the ratios. Time is processor
-time, so that other programs on the machine disturb little. The data are made up: images of 28×28 pixels and their 64
-principal components, or points around class centres.
+time except in lab, so that other programs on the machine disturb little. The data are made up: images of 28×28 pixels
+and their 64 principal components, or points around class centres; lab has the digits that come with scikit-learn.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,6 +41,8 @@ from sklearn.decomposition import PCA
 from torch.nn.functional import cross_entropy
 
 from truelabel import NPC, Predictions, datasets, methods, networks
+from truelabel.lab import load_grid, open_store
+from truelabel.lab import run as run_grid
 
 SIDE = 28
 FITTED = 10_000  # instances that the two recipes are compared on
@@ -155,7 +160,32 @@ def loop(options: argparse.Namespace) -> Iterator[Line]:
         )
 
 
-SECTIONS = {"network": network, "calibrate": calibrate, "scale": scale, "loop": loop}
+def lab(options: argparse.Namespace) -> Iterator[Line]:
+    """Run the grid smoke with one worker and with two."""
+    ratios, alone, same = [], [], True
+    for _ in range(options.repeats):
+        one, two = _smoke(1), _smoke(2)
+        ratios.append(one[0] / two[0])
+        alone.append(one[0])
+        same = same and one[1] == two[1]
+    yield _at_least(f"lab, smoke: one worker ({statistics.median(alone):.1f} s) / two workers", ratios, 1.6)
+    yield Line("lab, smoke: records of one worker and of two", "the same" if same else "others", "the same", same)
+
+
+def _smoke(workers: int) -> tuple[float, list[dict[str, object]]]:
+    """Run the grid in a new folder; return the seconds and what came of its cells."""
+    grid = load_grid("smoke")
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        found = run_grid(grid, f"{folder}/lab.sqlite", engine="processes", workers=workers, show=False)
+        seconds = time.perf_counter() - began
+        if found.ok != len(grid.cells):
+            raise RuntimeError(f"{found.failed} of {len(grid.cells)} cells of smoke failed; look at them first.")
+        with open_store(f"{folder}/lab.sqlite") as store:
+            return seconds, [record.outcome() for record in store.records()]
+
+
+SECTIONS = {"network": network, "calibrate": calibrate, "scale": scale, "loop": loop, "lab": lab}
 
 
 def main() -> None:

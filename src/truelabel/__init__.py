@@ -31,6 +31,7 @@ _ROOMS = (
     "calibrators",
     "datasets",
     "export",
+    "lab",
     "labels",
     "methods",
     "networks",

@@ -17,9 +17,12 @@ from truelabel.methods.causal_vae import CausalVAE, causal_loss
 SHAPES = [(5,), (1, 8, 8), (3, 9, 7)]
 
 
+@pytest.mark.parametrize("convolutions", [True, False])
 @pytest.mark.parametrize("in_shape", SHAPES)
-def test_the_model_rebuilds_x_and_says_its_noisy_label(in_shape: tuple[int, ...]) -> None:
-    vae = CausalVAE(in_shape, 4, z_dim=6)
+def test_the_model_rebuilds_x_and_says_its_noisy_label(in_shape: tuple[int, ...], convolutions: bool) -> None:
+    vae = CausalVAE(in_shape, 4, z_dim=6, convolutions=convolutions)
+    found = any(isinstance(module, torch.nn.Conv2d) for module in vae.modules())
+    assert found == (convolutions and len(in_shape) == 3)
     x, y = torch.randn(3, *in_shape), torch.eye(4)[:3]
     rebuilt, noisy, mean, log_variance = vae(x, y)
     assert rebuilt.shape == x.shape

@@ -11,6 +11,7 @@ from rich.console import Console
 from truelabel import __version__
 from truelabel.cli import apply, clean, correct, demo, fit, issues, listings, report, review, train
 from truelabel.cli.analyse import analyse
+from truelabel.cli.lab import lab
 
 ENGINEERS = "For engineers: better predictions from a trained classifier"
 CURATORS = "For curators: find and fix wrong labels"
@@ -33,6 +34,7 @@ app.command("report", rich_help_panel=CURATORS)(report.report)
 app.command("review", rich_help_panel=CURATORS)(review.review)
 app.command("train", rich_help_panel=RESEARCHERS)(train.train)
 app.add_typer(analyse, rich_help_panel=RESEARCHERS)
+app.add_typer(lab, rich_help_panel=RESEARCHERS)
 for _name, _command in listings.COMMANDS.items():
     app.command(_name, rich_help_panel=RESEARCHERS)(_command)
 

@@ -15,8 +15,8 @@ from truelabel import networks
 class CausalVAE(nn.Module):
     """q(z | x, y), p(x | y, z) and p(ỹ | x, y) of CausalNL; q(y | x) is the classifier.
 
-    Images go through convolutions (the trunk of `networks.CNNTiny`, upsampling in the decoder), other inputs
-    through fully connected layers.
+    Images go through convolutions (the trunk of `networks.CNNTiny`, upsampling in the decoder) unless told
+    otherwise, other inputs through fully connected layers.
 
     Parameters
     ----------
@@ -26,16 +26,19 @@ class CausalVAE(nn.Module):
         Number of classes.
     z_dim : int
         Width of z.
+    convolutions : bool, default True
+        Whether images go through convolutions.
     """
 
-    def __init__(self, in_shape: Sequence[int], n_classes: int, z_dim: int) -> None:
+    def __init__(self, in_shape: Sequence[int], n_classes: int, z_dim: int, *, convolutions: bool = True) -> None:
         super().__init__()
-        trunk = "cnn-tiny" if len(in_shape) == 3 else "mlp"
+        convolutions = convolutions and len(in_shape) == 3
+        trunk = "cnn-tiny" if convolutions else "mlp"
         self.z_trunk, self.label_trunk = (networks.build(trunk, in_shape, n_classes) for _ in range(2))
         width = self.z_trunk.feature_dim
         self.z_head = nn.Linear(width + n_classes, 2 * z_dim)
         self.label_head = nn.Linear(width + n_classes, n_classes)
-        self.decoder = _decoder(z_dim + n_classes, in_shape)
+        self.decoder = _decoder(z_dim + n_classes, in_shape, convolutions)
 
     def noise_logits(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the logits of p(ỹ | x, y)."""
@@ -68,8 +71,8 @@ def causal_loss(
     return torch.stack([weight * term for weight, term in zip(weights, terms, strict=True)]).sum()
 
 
-def _decoder(width: int, in_shape: Sequence[int]) -> nn.Module:
-    if len(in_shape) != 3:
+def _decoder(width: int, in_shape: Sequence[int], convolutions: bool) -> nn.Module:
+    if not convolutions:
         return nn.Sequential(
             nn.Linear(width, 256), nn.ReLU(), nn.Linear(256, prod(in_shape)), nn.Unflatten(1, tuple(in_shape))
         )

@@ -71,6 +71,8 @@ class Checkpoint:
         partial = self.path.with_suffix(f".{os.getpid()}.partial")
         try:
             save_file({name: _plain(value) for name, value in tensors.items()}, partial, {"run": json.dumps(record)})
+            with partial.open("rb") as file:
+                os.fsync(file.fileno())  # or a power cut may leave the new name with nothing in it
             os.replace(partial, self.path)
         finally:
             partial.unlink(missing_ok=True)
