@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -129,23 +129,6 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
         "row": {"table": table},
         "name": {},
     }
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Headless Chromium, as the machine has it."""
-    import shutil
-
-    sync = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = next((found for name in names if (found := shutil.which(name))), None)
-    if path is None:
-        pytest.skip("there is no Chromium on this machine")
-    with sync.sync_playwright() as play:
-        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        chromium = play.chromium.launch(executable_path=path, args=flags)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -18,13 +17,10 @@ from truelabel.review import Decisions
 
 sync_api = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in")
 
 Serving = Callable[..., AbstractContextManager[str]]
 Page = Any
 SCRIPT = "<script>document.title = 'broken'</script> & <b>bold</b>"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 FOCUS = """() => {
   const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
   const name = document.activeElement.closest("[id]")?.id ?? "";
@@ -46,14 +42,6 @@ DECIDE = """async (count) => {
   }
   return taken;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 class Tabs:
