@@ -13,7 +13,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Headless Chromium, as the machine has it; closed before the next module, which may run an event loop of its own."""
+    """Headless Chromium, as the machine has it; closed before another module, which may run an event loop itself."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     names = ("chromium", "chromium-browser", "google-chrome")
     path = next((found for name in names if (found := shutil.which(name))), None)

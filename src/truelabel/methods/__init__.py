@@ -45,7 +45,7 @@ def build(name: str, **parameters: Any) -> Method:
     Parameters
     ----------
     name : str
-        One of `methods.NAMES`.
+        One of `methods.NAMES`, or that of a method of your own, once its class is defined.
     **parameters
         Parameters of the method, such as ``epochs``.
 
@@ -55,8 +55,8 @@ def build(name: str, **parameters: Any) -> Method:
     >>> methods.build("sce", epochs=30).beta
     1.0
     """
-    if name not in NAMES:
-        raise ValueError(f"There is no method named {name!r}; choose one of {', '.join(NAMES)}.")
+    if name not in REGISTRY:
+        raise ValueError(f"There is no method named {name!r}; choose one of {', '.join(sorted(REGISTRY))}.")
     try:
         return REGISTRY[name](**parameters)
     except TypeError as error:
