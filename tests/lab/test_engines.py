@@ -98,6 +98,21 @@ def test_a_cell_costs_no_other_whatever_it_does(engine, tiny_grid, tmp_path):
     assert "in work" in stuck.trace
 
 
+def test_a_worker_that_ran_out_of_memory_is_replaced(tiny_grid, tmp_path):
+    def work(cell, place):
+        if cell.method == "sce":
+            bytearray(4 * 2**30)
+        return Record(cell, "ok", {"before": 0.5, "after": float(os.getpid())})
+
+    grid = tiny_grid(method=["ce", "sce", "gce", "labelsmoothing"])
+    run(grid, tmp_path / "lab.sqlite", engine="processes", workers=1, show=False, work=work, limits=Limits(memory=2))
+    with Store(tmp_path / "lab.sqlite", read_only=True) as store:
+        found = {record.cell.method: record for record in store.records()}
+    assert found["sce"].status == "memory"
+    process = {method: found[method].result["after"] for method in ("ce", "gce", "labelsmoothing")}
+    assert process["ce"] != process["gce"] == process["labelsmoothing"]
+
+
 def test_after_a_death_suspects_run_alone_and_then_all_run_again(tiny, place):
     futures = {}
 

@@ -77,16 +77,9 @@ def test_a_cell_past_its_limit_is_recorded_and_the_rest_go_on(tiny, tiny_grid, t
     assert (record.status, record.error) == ("timeout", "It took longer than its limit of 0.5 s.")
 
 
-def test_a_cell_that_exhausts_its_memory_is_recorded_and_the_rest_go_on(tiny, tiny_grid, tmp_path):
-    large = tiny(network="cnn-9")  # 4.4 million weights, and three more copies while it trains
-    grid = tiny_grid()
-    run(grid, tmp_path / "lab.sqlite", show=False)  # loads what is loaded once
-    grid = type(grid)("some", "", "", (large, tiny(method="sce")))
-    found = run(grid, tmp_path / "lab.sqlite", show=False, limits=Limits(memory=0.04))
-    assert (found.ok, found.failed) == (1, 1)
-    with Store(tmp_path / "lab.sqlite", read_only=True) as opened:
-        (record,) = opened.records([large.key])
-    assert record.status == "memory", record.error
+def test_memory_is_not_limited_in_this_process(tiny_grid, tmp_path):
+    with pytest.raises(ValueError, match="local cannot limit a cell's memory; use the engine processes"):
+        run(tiny_grid(), tmp_path / "lab.sqlite", show=False, limits=Limits(memory=1))
 
 
 def test_an_interrupted_run_keeps_what_has_finished(tiny_grid, tmp_path):

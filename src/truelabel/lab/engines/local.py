@@ -13,7 +13,8 @@ class Local(Engine):
     """Runs cells in this process.
 
     A cell past its time is stopped when the interpreter next has a say; one that exhausts the machine's memory takes
-    the run with it, which then goes on from the next cell when it is started again.
+    the run with it, which then goes on from the next cell when it is started again. There is no limit to its memory:
+    libraries that were refused memory may not work again in the same process.
 
     Parameters
     ----------
@@ -28,6 +29,8 @@ class Local(Engine):
 
     def submit(self, job: Job) -> None:
         """Put a job in line."""
+        if job.limits.memory is not None:
+            raise ValueError("The engine local cannot limit a cell's memory; use the engine processes.")
         self._jobs.append(job)
 
     def wait(self, seconds: float) -> tuple[Job, Record] | None:

@@ -36,11 +36,13 @@ class OnRay(Engine):
             ray.init(address=address, log_to_driver=False, logging_level="error", **own)
         self.slots = workers or int(ray.cluster_resources().get("CPU", 1))
         self._task = ray.remote(attempt)
+        self._last_task = ray.remote(max_calls=1)(attempt)  # of a worker that may be left without memory
         self._running: dict[Any, Job] = {}
 
     def submit(self, job: Job) -> None:
         """Hand a job to the cluster."""
-        task = self._task.options(num_cpus=job.cell.threads, max_retries=0)
+        task = self._task if job.limits.memory is None else self._last_task
+        task = task.options(num_cpus=job.cell.threads, max_retries=0)
         self._running[task.remote(job.cell, job.place, job.limits, job.work, own_process=True)] = job
 
     def wait(self, seconds: float) -> tuple[Job, Record] | None:

@@ -23,7 +23,7 @@ class Processes(Engine):
 
     When a worker dies, the pool dies with it, and nobody can say which of the cells under way was to blame. So each of
     them is run again by itself: the one that kills its worker again is recorded as having died, the others lose only
-    time.
+    time. A worker that ran out of memory is replaced, too, since libraries that were refused memory may not work again.
 
     Parameters
     ----------
@@ -37,23 +37,22 @@ class Processes(Engine):
         self._suspects: deque[Job] = deque()
         self._held: list[Job] = []
         self._alone: Job | None = None
+        self._spoiled = False
         self._pool: Any = None
 
     def submit(self, job: Job) -> None:
         """Hand a job to a worker, or hold it until those are done that have to run alone."""
-        if self._suspects or self._alone is not None:
+        if self._suspects or self._alone is not None or self._spoiled:
             self._held.append(job)
         else:
             self._start(job)
 
     def wait(self, seconds: float) -> tuple[Job, Record] | None:
         """Return a job that has finished."""
-        if self._alone is None and self._suspects:
-            self._alone = self._suspects.popleft()
-            self._start(self._alone)
-        elif self._alone is None:
-            while self._held:
-                self._start(self._held.pop(0))
+        if self._spoiled and not self._running:
+            self.close()
+        if self._alone is None and not self._spoiled:
+            self._start_waiting()
         if not self._running:
             return None
         done, _ = wait_for(self._running, timeout=seconds, return_when=FIRST_COMPLETED)
@@ -62,16 +61,26 @@ class Processes(Engine):
         future = done.pop()
         if isinstance(future.exception(), BrokenProcessPool):
             return self._broken()
-        job = self._running.pop(future)
+        job, record = self._running.pop(future), future.result()
         self._alone = None
-        return job, future.result()
+        self._spoiled |= record.status == "memory"
+        return job, record
 
     def close(self) -> None:
         """End the workers."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, kill_workers=True)
             self._pool = None
+        self._spoiled = False
         self._running.clear()
+
+    def _start_waiting(self) -> None:
+        if self._suspects:
+            self._alone = self._suspects.popleft()
+            self._start(self._alone)
+            return
+        while self._held:
+            self._start(self._held.pop(0))
 
     def _start(self, job: Job) -> None:
         if self._pool is None:
