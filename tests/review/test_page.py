@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -467,6 +468,7 @@ def test_decisions_are_applied_while_one_goes_on_and_every_tab_ranks_the_rest_an
         other.close()
 
 
+@pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="measures time: run it by itself, without -n")
 def test_ten_thousand_suspects_stay_fluid(
     made_up: Callable[..., Examined],
     pictures: Callable[[int, Path], dict[str, object]],
