@@ -70,7 +70,7 @@ def label_posterior(
         Likewise; see `NPC`.
     """
     labels = _labels(predictions)
-    from truelabel.calibrators.npc.calibrator import trusted_classes
+    from truelabel.calibrators.npc.told import trusted_classes
 
     known = None if trusted is None else trusted_classes(trusted, len(labels), predictions.n_classes)
     if calibrator is None and not predictions.views:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from truelabel import NPC, Predictions
-from truelabel.calibrators.npc.calibrator import join
+from truelabel.calibrators.npc.told import join
 
 C = 4
 CENTRES = 1.2 * np.random.default_rng(99).normal(size=(C, 5))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -15,13 +14,14 @@ import torch
 from torch import nn
 
 from truelabel import device as devices
-from truelabel.arrays import Array, Floats, Ints, as_numbers, float32, row_blocks
+from truelabel.arrays import Floats, row_blocks
 from truelabel.calibrators.base import Calibrator
 from truelabel.calibrators.npc.dirichlet import SAMPLERS, expected_entropy
 from truelabel.calibrators.npc.expert_prior import ExpertPrior
 from truelabel.calibrators.npc.model import DirichletVAE, Link
 from truelabel.calibrators.npc.prior import Belief, Prior, VotePrior
 from truelabel.calibrators.npc.report import Report
+from truelabel.calibrators.npc.told import join, takes, trusted_classes, withhold
 from truelabel.calibrators.npc.training import Concentrations, Shape, train
 from truelabel.calibrators.npc.trunk import Source, array_trunk, headed_trunk, last_linear, network_trunk, standardise
 from truelabel.predictions import Predictions
@@ -214,7 +214,7 @@ class NPC(Calibrator):
         if self._trusted is not None:
             if recipe is RECIPES["paper"]:
                 raise ValueError("the paper's recipe has no use for trusted labels; leave them out.")
-            if self.prior is not None and not _takes(self.prior.believe, "known"):
+            if self.prior is not None and not takes(self.prior.believe, "known"):
                 raise ValueError(f"{type(self.prior).__name__} does not take trusted labels; leave them out.")
             told["known"] = trusted_classes(self._trusted, n, predictions.n_classes)
         if self._validation is not None:
@@ -236,7 +236,7 @@ class NPC(Calibrator):
             believed = time.perf_counter()
             vae = self._network(recipe, predictions, belief).to(device)
             steps = max(1, round(len(predictions) / self.batch_size_))
-            shown = predictions if belief.withheld is None else _withhold(predictions, belief.withheld)
+            shown = predictions if belief.withheld is None else withhold(predictions, belief.withheld)
             self.history_ = train(
                 vae,
                 Source(predictions, self.reads_),
@@ -406,60 +406,3 @@ def _hidden_layer(network: nn.Module, predictions: Predictions, device: torch.de
 
     _, last = last_linear(network)
     return layer_inputs(network, last, Source(predictions, ["inputs"]), len(predictions), device)
-
-
-def _takes(function: Callable[..., object], name: str) -> bool:
-    """Return whether a function has a parameter of this name, or takes any."""
-    parameters = inspect.signature(function).parameters.values()
-    return any(one.name == name or one.kind is one.VAR_KEYWORD for one in parameters)
-
-
-def trusted_classes(trusted: Any, n: int, c: int) -> Ints:
-    """Check trusted labels and return them as class indices, −1 where there is none."""
-    known = as_numbers(trusted, "trusted")
-    if known.shape != (n,):
-        raise ValueError(f"trusted has shape {known.shape}, but there are {n} instances; pass a class or −1 for each.")
-    whole = known.astype(np.int64)
-    if not np.array_equal(whole, known) or whole.min(initial=0) < -1 or whole.max(initial=0) >= c:
-        raise ValueError(f"trusted must hold classes from 0 to {c - 1}, or −1 where none is known.")
-    return whole
-
-
-def join(seen: Predictions, unseen: Predictions) -> Predictions:
-    """Put training and validation set together; what only one of them has is left out."""
-    if not isinstance(unseen, Predictions):
-        raise TypeError(f"validation is a truelabel.Predictions, not {type(unseen).__name__}; wrap the arrays first.")
-    if seen.labels is None or unseen.labels is None:
-        raise ValueError("a validation set judges the classifier by noisy labels; pass labels in both Predictions.")
-    if seen.n_classes != unseen.n_classes:
-        raise ValueError(f"validation has {unseen.n_classes} classes, but the training set has {seen.n_classes}.")
-    if seen.class_names and unseen.class_names and seen.class_names != unseen.class_names:
-        raise ValueError("validation names other classes, or the same in another order; number the classes alike.")
-    widths = [{name: view.shape[1] for name, view in part.views.items()} for part in (seen, unseen)]
-    if widths[0] != widths[1]:
-        raise ValueError(f"validation has the views {widths[1]}, but the training set has {widths[0]}.")
-    if seen.hidden is not None and unseen.hidden is not None and seen.hidden.shape[1] != unseen.hidden.shape[1]:
-        raise ValueError(
-            f"hidden has {unseen.hidden.shape[1]} columns in validation and {seen.hidden.shape[1]} in the training "
-            "set; take the same layer."
-        )
-
-    def both(one: Array | None, other: Array | None) -> Array | None:
-        return None if one is None or other is None else np.concatenate([one, other])
-
-    return Predictions(
-        np.concatenate([seen.probs, unseen.probs]),
-        {name: np.concatenate([float32(view), float32(unseen.views[name])]) for name, view in seen.views.items()},
-        hidden=both(seen.hidden, unseen.hidden),
-        inputs=both(seen.inputs, unseen.inputs),
-        labels=both(seen.labels, unseen.labels),
-        class_names=seen.class_names,
-        out_of_sample=seen.out_of_sample,
-    )
-
-
-def _withhold(predictions: Predictions, rows: Array) -> Predictions:
-    """Return predictions that say nothing of these rows."""
-    probs = np.array(predictions.probs, dtype=np.float32)
-    probs[rows] = 1 / predictions.n_classes
-    return predictions.replace(probs=probs)
