@@ -10,21 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
 import truelabel as tl
+from shell import call
 from truelabel.analysis import paired
 from truelabel.cli.analyse import COMMANDS, reading
-from truelabel.cli.app import app, main
-
-runner = CliRunner()
-
-
-def call(*words: object) -> str:
-    """Run a command that must succeed, and return what it printed."""
-    result = runner.invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
+from truelabel.cli.app import main
 
 
 def analyse(out: Path, name: str, *words: object) -> dict[str, Any]:

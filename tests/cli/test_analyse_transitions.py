@@ -8,20 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import truelabel as tl
+from shell import call
 from truelabel import parquet
-from truelabel.cli.app import app, main
+from truelabel.cli.app import main
 
-runner = CliRunner()
 T = np.array([[0.7, 0.3], [0.1, 0.9]])
-
-
-def call(*words: object) -> str:
-    result = runner.invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 def numbers(*words: object) -> dict[str, Any]:

@@ -12,28 +12,13 @@ from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
 import truelabel as tl
+from shell import call, fails
 from truelabel.cli import examined as pages
-from truelabel.cli.app import app, main
+from truelabel.cli.app import app
 from truelabel.labels import Examined
 
 runner = CliRunner()
 N = 240
-
-
-def call(*words: object) -> str:
-    """Run a command that must succeed, and return what it printed."""
-    result = runner.invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    """Run a command that must fail, through `main`, and return its one line of complaint."""
-    monkeypatch.setattr(sys, "argv", ["truelabel", *map(str, words)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 1
-    return capsys.readouterr().err.strip()
 
 
 @pytest.fixture(scope="module")

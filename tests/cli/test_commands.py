@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 import truelabel as tl
-from truelabel.cli.app import app, main
+from shell import call, fails
+from truelabel.cli.app import app
 
 runner = CliRunner()
 
@@ -23,22 +24,6 @@ def said(n: int = 200, seed: int = 0, **parts: object) -> tl.Predictions:
     features = rng.normal(size=(n, 3)) + 5 * truth[:, None]
     noisy = np.where(rng.random(n) < 0.25, 1 - truth, truth)
     return tl.Predictions(np.eye(2)[noisy] * 0.9 + 0.05, features, labels=noisy, **parts)  # type: ignore[arg-type]
-
-
-def call(*words: object) -> str:
-    """Run a command that must succeed, and return what it printed."""
-    result = runner.invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    """Run a command that must fail, through `main`, and return its one line of complaint."""
-    monkeypatch.setattr(sys, "argv", ["truelabel", *map(str, words)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 1
-    return capsys.readouterr().err.strip()
 
 
 @pytest.fixture(scope="module")

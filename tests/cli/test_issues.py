@@ -8,21 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import truelabel as tl
-from truelabel.cli.app import app, main
+from shell import call
+from truelabel.cli.app import main
 from truelabel.labels import examine
 
-runner = CliRunner()
 N = 200
-
-
-def call(*words: object) -> str:
-    """Run a command that must succeed, and return what it printed."""
-    result = runner.invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import truelabel as tl
-from truelabel.cli.app import app, main
+from shell import call
+from truelabel.cli.app import main
 from truelabel.labels import examine, examined
 
 N = 120
@@ -32,12 +32,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found.calibrator.save(where / "npc.safetensors")
     examined(said, found).write(where / "examined")
     return where
-
-
-def call(*words: object) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 def test_a_folder_becomes_a_report(folder: Path, tmp_path: Path) -> None:
