@@ -131,7 +131,7 @@ def steps(toy: Toy, seed: int = 1) -> Steps:
     voted = vote.everywhere(toy.x, quiet)
     pooled = pool_everywhere([voted, head], likelihood_weights([voted, head], toy.noisy))
     transition, shares = estimate_transition(pooled, toy.noisy)
-    clean = denoise(pooled, transition, shares)
+    clean = denoise(pooled, transition)
     sharpness = matching_sharpness(clean, transition, shares, toy.noisy)
     belief = given_label(clean, transition, toy.noisy, sharpness)
     return Steps(vote.neighbours(toy.x, rows), voted, head, pooled, transition, clean, belief)

@@ -162,7 +162,7 @@ def _out_of_sample(predictions: Predictions, labels: Ints, known: Ints | None) -
     for rows in row_blocks(len(believed), SHARP_ROWS):
         believed[rows] = predictions.block(rows)
     transition, shares = estimate_transition(believed, labels, known=known)
-    clean = denoise(believed, transition, shares)
+    clean = denoise(believed, transition)
     sharpness = _sharpness(clean, transition, shares, labels)
     sharp, plain = (settle(given_label(clean, transition, labels, power), known) for power in (sharpness, 1.0))
     opinions = (wrong_by_class(sharp, labels), wrong_by_class(plain, labels))

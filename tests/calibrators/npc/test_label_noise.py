@@ -168,7 +168,7 @@ def test_three_classes_are_too_few_to_be_evened_out():
 @pytest.mark.parametrize("transition", [SYMMETRIC, ASYMMETRIC], ids=["symmetric", "asymmetric"])
 def test_denoising_undoes_the_transition(transition):
     clean, _, _, believed = labelled(transition, 500)
-    found = denoise(believed, transition, np.full(4, 0.25))
+    found = denoise(believed, transition)
     assert np.abs(found - clean).mean() < 0.005
     np.testing.assert_allclose(found @ transition, believed, atol=0.02)
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
@@ -178,24 +178,24 @@ def test_denoising_undoes_the_transition(transition):
 def test_denoising_leaves_an_exact_answer_where_it_starts_from_one():
     """The truth is a fixed point of the updates: p / (p T) · p T = p."""
     clean = np.array([0.4, 0.3, 0.2, 0.1])
-    found = denoise((clean @ ASYMMETRIC).astype(np.float32)[None], ASYMMETRIC, clean)
+    found = denoise((clean @ ASYMMETRIC).astype(np.float32)[None], ASYMMETRIC)
     np.testing.assert_allclose(found[0], clean, atol=1e-5)
 
 
 def test_denoising_comes_within_two_points_of_a_sure_class():
-    found = denoise(SYMMETRIC.astype(np.float32), SYMMETRIC, np.full(4, 0.25))
+    found = denoise(SYMMETRIC.astype(np.float32), SYMMETRIC)
     np.testing.assert_allclose(found, np.eye(4), atol=0.02)
 
 
 def test_denoising_stays_a_distribution_where_no_distribution_explains_the_belief():
-    found = denoise(np.array([[1.0, 0, 0, 0]], dtype=np.float32), SYMMETRIC, np.full(4, 0.25))
+    found = denoise(np.array([[1.0, 0, 0, 0]], dtype=np.float32), SYMMETRIC)
     np.testing.assert_allclose(found, [[1, 0, 0, 0]], atol=1e-3)
 
 
 def test_denoising_works_for_a_thousand_classes():
     c = 1000
     transition = np.full((c, c), 0.3 / (c - 1)) + (0.7 - 0.3 / (c - 1)) * np.eye(c)
-    found = denoise(transition[:3].astype(np.float32), transition, np.full(c, 1 / c))
+    found = denoise(transition[:3].astype(np.float32), transition)
     assert found.argmax(axis=1).tolist() == [0, 1, 2]
     assert found.max(axis=1).min() > 0.9
 
@@ -252,6 +252,6 @@ def test_the_pieces_together_find_most_wrong_labels(rate):
     transition = np.full((4, 4), rate / 3) + (1 - rate * 4 / 3) * np.eye(4)
     _, truth, labels, believed = labelled(transition, 4000)
     found, shares = estimate_transition(believed, labels)
-    clean = denoise(believed, found, shares)
+    clean = denoise(believed, found)
     belief = given_label(clean, found, labels, matching_sharpness(clean, found, shares, labels))
     assert (belief.argmax(axis=1) == truth).mean() > (labels == truth).mean() + 0.5 * rate

@@ -95,6 +95,7 @@ def run_training(said, shares, *, draw=False, epochs=4, sampler="exact", seed=0,
                 "epochs": epochs,
                 "batch_size": 50,
                 "learning_rate": 1e-2,
+                "decay": False,
                 "device": torch.device("cpu"),
                 "progress": Progress(False),
             }
@@ -137,6 +138,21 @@ def test_reliance_learns_four_times_as_fast_as_the_rest(problem):
     moved = {name: float((value.detach() - before[name]).abs().max()) for name, value in vae.named_parameters()}
     assert moved.pop("reliance") == pytest.approx(4e-3, rel=0.01)
     assert moved == pytest.approx(dict.fromkeys(moved, 1e-3), rel=0.01)
+
+
+@pytest.mark.parametrize(("decay", "rates"), [(True, [1, 0.75, 0.5, 0.25]), (False, [1, 1, 1, 1])])
+def test_the_learning_rate_falls_in_a_straight_line_or_not_at_all(problem, monkeypatch, decay, rates):
+    made, seen = problem(n=200), []
+
+    class Adam(torch.optim.Adam):
+        def step(self, *args):
+            seen.append([group["lr"] for group in self.param_groups])
+            return super().step(*args)
+
+    monkeypatch.setattr(torch.optim, "Adam", Adam)
+    shares = np.eye(3, dtype=np.float32)[made.truth]
+    run_training(made.said, shares, epochs=2, batch_size=100, learning_rate=1e-3, decay=decay)
+    np.testing.assert_allclose(seen, np.outer(rates, [1e-3, 4e-3]))
 
 
 def test_reliance_on_nothing_is_not_learned(problem):

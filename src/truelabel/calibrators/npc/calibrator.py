@@ -43,11 +43,13 @@ class Recipe:
     epochs: int
     least_steps: int
     batch_size: int | None
+    learning_rate: float
+    decay: bool
 
 
 RECIPES = {
-    "default": Recipe("shares", "exact", "exp", True, (256,), epochs=5, least_steps=400, batch_size=None),
-    "paper": Recipe("one-hot", "inverse-cdf", "softplus", False, (), epochs=10, least_steps=0, batch_size=128),
+    "default": Recipe("shares", "exact", "exp", True, (256,), 3, 300, None, learning_rate=2e-3, decay=True),
+    "paper": Recipe("one-hot", "inverse-cdf", "softplus", False, (), 10, 0, 128, learning_rate=1e-3, decay=False),
 }
 
 
@@ -105,9 +107,10 @@ class NPC(Calibrator):
     sampler : {"exact", "inverse-cdf"}, optional
         How y is drawn in training; the recipe's where None.
     epochs, batch_size : int, optional
-        The recipe's where None (10 epochs, longer on small data; batches of 128, larger on large data).
-    learning_rate : float, default 1e-3
-        Adam's.
+        The recipe's where None: 3 epochs, at least 300 steps, with batches of 32 to 1024 that grow with the data
+        (paper: 10 epochs, batches of 128).
+    learning_rate : float, optional
+        Adam's; the recipe's where None: 2e-3, falling to 0 (paper: 1e-3 throughout).
     device : str, default "auto"
         The best there is where "auto".
     random_state : int, optional
@@ -157,7 +160,7 @@ class NPC(Calibrator):
         sampler: Literal["exact", "inverse-cdf"] | None = None,
         epochs: int | None = None,
         batch_size: int | None = None,
-        learning_rate: float = 1e-3,
+        learning_rate: float | None = None,
         device: str = "auto",
         random_state: int | None = None,
         progress: bool | str = "auto",
@@ -248,7 +251,9 @@ class NPC(Calibrator):
                 draw_predictions=recipe.draw_predictions,
                 epochs=self.epochs or max(recipe.epochs, math.ceil(recipe.least_steps / steps)),
                 batch_size=self.batch_size_,
-                learning_rate=self.learning_rate * (belief.pace if self.trunk is None else 1.0),
+                learning_rate=(self.learning_rate or recipe.learning_rate)
+                * (belief.pace if self.trunk is None else 1.0),
+                decay=recipe.decay,
                 device=device,
                 progress=progress,
             )
@@ -269,8 +274,9 @@ class NPC(Calibrator):
         if self.k is not None and not 1 <= self.k < n:
             raise ValueError(f"k must be at least 1 and below the number of instances ({n}), not {self.k}.")
         for name in ("rho", "delta", "beta", "learning_rate"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}.")
+            value = getattr(self, name)
+            if not (value is None and name == "learning_rate") and not value > 0:
+                raise ValueError(f"{name} must be above 0, not {value}.")
         for name in ("top_k", "epochs", "batch_size"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -83,7 +83,7 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         if predictions.labels is not None and predictions.out_of_sample:
             memorised, trust = 0.0, 1.0
         elif predictions.labels is not None:
-            right = settle(given_label(denoise(believed, transition, class_shares), transition, labels, 1.0), known)
+            right = settle(given_label(denoise(believed, transition), transition, labels, 1.0), known)
             memorised, trust = judge(right[np.arange(len(labels)), labels], predictions, unseen, rng)
 
         heard = np.append(weights, 0).astype(np.float32)
@@ -105,7 +105,7 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
                 transition, class_shares = estimate_transition(believed, labels, known=known)
             elif trust >= HEARD:
                 transition, class_shares = estimate_transition(alone, labels, predicted, memorised, known)
-        clean = denoise(believed, transition, class_shares)
+        clean = denoise(believed, transition)
         sharpness = matching_sharpness(clean[asked], transition, class_shares, labels[asked])
         noise_rate = float(1 - class_shares @ np.diag(transition))
         by_view = experts.by_view(heard)

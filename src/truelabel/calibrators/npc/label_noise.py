@@ -97,14 +97,18 @@ def _row(counts: Array, y: int, right: float) -> Array:
     return np.insert((1 - right) * spread, y, right)
 
 
-def denoise(believed: Floats, transition: Array, shares: Array) -> Floats:
-    """Return p(y | x) from p(ỹ | x) = Σ_y p(y | x) T[y, ỹ], by multiplicative updates that keep it a distribution."""
+def denoise(believed: Floats, transition: Array) -> Floats:
+    """Return p(y | x) from p(ỹ | x) = Σ_y p(y | x) T[y, ỹ], by multiplicative updates that keep it a distribution.
+
+    They start from equal probabilities: where T is nearly singular they end close to where they began, and class
+    shares that are counted under so much noise would pull every belief to the same few classes.
+    """
     c = len(transition)
     forward = transition.astype(np.float32)
     updates = 50 if c <= 50 else max(5, 2500 // c)
     out = np.empty_like(believed)
     for rows in row_blocks(len(believed), BLOCK):
-        p = np.tile(shares.astype(np.float32), (rows.stop - rows.start, 1))
+        p = np.full((rows.stop - rows.start, c), 1 / c, dtype=np.float32)
         for _ in range(updates):
             p *= (believed[rows] / np.maximum(p @ forward, TINY)) @ forward.T
         out[rows] = p / np.maximum(p.sum(axis=1, keepdims=True), TINY)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.optim.lr_scheduler import LambdaLR
 
 from truelabel.arrays import Floats
 from truelabel.calibrators.npc.dirichlet import SAMPLERS, Sampler, multi_gamma_kl
@@ -73,22 +74,25 @@ def train(
     epochs: int,
     batch_size: int,
     learning_rate: float,
+    decay: bool,
     device: torch.device,
     progress: Progress,
 ) -> list[float]:
     """Train `vae` in place with Adam; return the mean loss of each epoch.
 
     ŷ is the class the classifier predicts, or drawn anew from p(ŷ | x) at each step (`draw_predictions`), so that
-    what is trained is what the sum over ŷ asks for.
+    what is trained is what the sum over ŷ asks for. With `decay` the learning rate falls to 0 in a straight line, so
+    that the network ends at rest and not wherever the last draws of y and ŷ have pushed it.
     """
     draw = SAMPLERS[sampler]
     others = [parameter for parameter in vae.parameters() if parameter is not vae.reliance]
     groups: list[dict[str, Any]] = [{"params": others}, {"params": [vae.reliance], "lr": RELIANCE_RATE * learning_rate}]
     optimizer = torch.optim.Adam(groups, lr=learning_rate, fused=device.type != "mps")
-    vae.train()
-    history = []
     n = len(predictions)
     batches = max(1, round(n / batch_size))
+    schedule = LambdaLR(optimizer, lambda step: 1 - step / (epochs * batches) if decay else 1.0)
+    vae.train()
+    history = []
     for _ in progress.track(range(epochs), "autoencoder"):
         order = torch.randperm(n).numpy()
         total = 0.0
@@ -100,6 +104,7 @@ def train(
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
+            schedule.step()
             total += float(loss.detach()) * len(rows)
         history.append(total / n)
     vae.eval()
