@@ -53,7 +53,7 @@ class Variant:
 def no_transition() -> Iterator[Check]:
     """T is the identity: every label is right, and there is nothing to correct."""
 
-    def identity(believed: np.ndarray, *_: Any) -> tuple[np.ndarray, np.ndarray]:
+    def identity(believed: np.ndarray, *_: Any, **__: Any) -> tuple[np.ndarray, np.ndarray]:
         shares = np.bincount(believed.argmax(axis=1), minlength=believed.shape[1]) + 1.0
         return np.eye(believed.shape[1]), shares / shares.sum()
 
@@ -114,7 +114,7 @@ def full_pace() -> Iterator[Check]:
         patch.object(calibrator, "train", recorded),
         _believing(lambda belief: replace(belief, pace=1.0)),
     ):
-        yield lambda npc, said: rates == [npc.learning_rate]
+        yield lambda npc, said: rates == [calibrator.RECIPES["default"].learning_rate]
 
 
 @contextmanager
@@ -148,8 +148,36 @@ def judged_by_agreement() -> Iterator[Check]:
 @contextmanager
 def hidden_unread() -> Iterator[Check]:
     """The hidden layer is not given, and so not looked at."""
-    with patch.object(memorisation, "foresees") as looked_at:
+    with patch.object(memorisation, "voted") as looked_at:
         yield lambda npc, said: not looked_at.called
+
+
+@contextmanager
+def undiscounted() -> Iterator[Check]:
+    """What a trusted classifier says of an instance whose label it knows counts in full."""
+    asked: list[float] = []
+
+    def full(probs: np.ndarray, labels: np.ndarray, memorised: float) -> np.ndarray:
+        asked.append(memorised)
+        return np.array(probs, dtype=np.float32)
+
+    with patch.object(expert_prior, "discount", full):
+        yield lambda npc, said: len(asked) > 0 or npc.report_.weights["classifier"] == 0 or said.out_of_sample
+
+
+@contextmanager
+def constant_rate() -> Iterator[Check]:
+    """The learning rate does not fall."""
+    decays: list[bool] = []
+    train = calibrator.train
+
+    def recorded(*args: Any, **settings: Any) -> list[float]:
+        decays.append(settings["decay"])
+        return train(*args, **settings)
+
+    recipe = replace(calibrator.RECIPES["default"], decay=False)
+    with patch.dict(calibrator.RECIPES, {"default": recipe}), patch.object(calibrator, "train", recorded):
+        yield lambda npc, said: decays == [False]
 
 
 @contextmanager
@@ -205,7 +233,9 @@ VARIANTS = {
     "distrusted": Variant("classifier never trusted", never_trusted, lambda said: said.replace(out_of_sample=False)),
     "agreement": Variant("memorising judged by the experts' agreement alone", judged_by_agreement),
     "no-hidden": Variant("no hidden layer given", hidden_unread, lambda said: said.replace(hidden=None)),
+    "undiscounted": Variant("what a trusted classifier repeats counts in full", undiscounted),
     "full-pace": Variant("full pace always", full_pace),
+    "constant-rate": Variant("a learning rate that does not fall", constant_rate),
     "uneven": Variant("no evening-out of T", no_evening_out),
     "fixed-r": Variant("reliance r fixed instead of learned", fixed_reliance),
     "on-hidden": Variant(

@@ -86,42 +86,21 @@ def test_fifty_are_counted_where_a_fifth_would_be_fewer():
     assert found[0, 0] == pytest.approx((30 + 0.5) / (50 + 0.5 + 0.25))
 
 
-SECONDED = together(block(0, 2, 0.9, {0: 70, 1: 30}), block(1, 2, 0.9, {0: 20, 1: 80}))
-# The classifier seconds 65 + 15 of the rows of class 0, and 10 + 80 of those of class 1.
-SECONDING = np.repeat([0, 1, 0, 1, 0, 1], [65, 5, 15, 15, 10, 90])
+TWO_CLASSES = together(block(0, 2, 0.9, {0: 70, 1: 30}), block(1, 2, 0.9, {0: 20, 1: 80}))
+# Somebody contradicts 5 right and 15 wrong labels of class 0, and 10 wrong ones of class 1.
+CONTRADICTED = np.repeat([False, True, False, True, True, False], [65, 5, 15, 15, 10, 90])
 
 
 @pytest.mark.parametrize(
-    ("predicted", "memorised", "first", "second"),
-    [
-        (None, None, (70, 30), (80, 20)),
-        (SECONDING, None, (65, 15), (80, 10)),
-        (SECONDING, 0.0, (65, 15), (80, 10)),
-        (SECONDING, 0.25, (65, 15 / 0.75), (80, 10 / 0.75)),
-        (SECONDING, 0.5, (65, 30), (80, 20)),
-        (SECONDING, 0.9, (65, 30), (80, 20)),
-    ],
-    ids=["alone", "not known", "nothing", "a quarter", "half", "at most half"],
+    ("contradicted", "first", "second"), [(None, (70, 30), (80, 20)), (CONTRADICTED, (65, 15), (80, 10))]
 )
-def test_the_classifier_has_to_second_the_class_and_wrong_labels_it_hides_are_made_up_for(
-    predicted, memorised, first, second
-):
+def test_what_is_contradicted_is_not_counted(contradicted, first, second):
     """Two classes are too few for any evening out, so the counts of right and wrong labels are T."""
-    found, shares = estimate_transition(*SECONDED, predicted, memorised)
+    found, shares = estimate_transition(*TWO_CLASSES, contradicted=contradicted)
     for y, (right, wrong) in enumerate((first, second)):
         assert found[y, y] == pytest.approx((right + 0.5) / (right + wrong + 0.5 + 0.25))
     np.testing.assert_allclose(found.sum(axis=1), 1)
     np.testing.assert_allclose(shares, 0.5)
-
-
-def test_a_classifier_that_repeats_a_share_of_the_wrong_labels_does_not_move_the_estimate():
-    _, truth, labels, believed = labelled(SYMMETRIC)
-    repeats = np.random.default_rng(1).random(len(labels)) < 0.4
-    predicted = np.where(repeats, labels, truth)
-    naive, _ = estimate_transition(believed, labels, predicted)
-    assert np.diag(naive).mean() == pytest.approx(0.7 / (0.7 + 0.6 * 0.3), abs=0.02)
-    found, _ = estimate_transition(believed, labels, predicted, 0.4)
-    assert np.diag(found).mean() == pytest.approx(0.7, abs=0.02)
 
 
 def counted(right: list[int], of: int = 50):

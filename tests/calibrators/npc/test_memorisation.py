@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from truelabel import Predictions
-from truelabel.calibrators.npc.memorisation import foresees, judge, trust_in
+from truelabel.calibrators.npc.memorisation import contradicts, discount, foresees, judge, trust_in
 
 N, C = 1000, 4
 TRUTH = np.arange(N) % C
@@ -141,3 +141,39 @@ class TestForesees:
         hidden = np.array([[0.0], [1.0]], dtype=np.float32)
         assert foresees(hidden, np.array([1, 1]), np.arange(2)).tolist() == [True, True]
         assert foresees(hidden, np.array([0, 1]), np.arange(2)).tolist() == [False, False]
+
+
+class TestContradicts:
+    def test_the_classifier_and_its_neighbours_together_contradict(self):
+        believed = np.where(np.arange(N) % 10 == 0, (TRUTH + 2) % C, TRUTH)
+        errs = believed != TRUTH
+        found = contradicts(said(TRUTH, hidden=places(TRUTH)), believed)
+        np.testing.assert_array_equal(found, errs)
+
+    def test_what_a_classifier_repeats_against_its_neighbours_is_no_contradiction(self):
+        """But where half of an instance's ten neighbours are labelled wrong, too, as chance has it."""
+        found = contradicts(said(NOISY, hidden=places(TRUTH)), TRUTH)
+        assert not found[~WRONG].any()
+        assert found[WRONG].mean() < 0.1
+
+    def test_where_it_says_what_is_believed_nobody_is_asked(self):
+        assert not contradicts(said(TRUTH, hidden=places(NOISY)), TRUTH).any()
+
+
+class TestDiscount:
+    PROBS = np.array([[0.96, 0.03, 0.01], [0.5, 0.3, 0.2], [0.1, 0.8, 0.1]])
+
+    def test_a_label_stands_against_the_next_class_with_at_most_one_to_m(self):
+        found = discount(self.PROBS, np.array([0, 0, 0]), 0.5)
+        np.testing.assert_allclose(found[0], np.array([0.06, 0.03, 0.01]) / 0.1, rtol=1e-6)
+        np.testing.assert_allclose(found[1:], self.PROBS[1:], rtol=1e-6)
+
+    def test_a_classifier_that_contradicts_the_label_is_left_alone(self):
+        np.testing.assert_allclose(discount(self.PROBS, np.array([1, 2, 2]), 0.9), self.PROBS, rtol=1e-6)
+
+    def test_nothing_memorised_is_nothing_taken_off(self):
+        np.testing.assert_allclose(discount(self.PROBS, np.array([0, 0, 1]), 0.0), self.PROBS, rtol=1e-5)
+
+    def test_all_memorised_leaves_the_label_no_better_than_the_next_class(self):
+        found = discount(np.array([[1.0, 0.0], [0.3, 0.7]]), np.array([0, 1]), 1.0)
+        np.testing.assert_allclose(found, 0.5, rtol=1e-6)

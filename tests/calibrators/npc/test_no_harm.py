@@ -45,3 +45,18 @@ def test_a_classifier_far_stronger_than_the_features_is_not_made_worse(rate, sig
     assert before == pytest.approx(0.97, abs=0.01)
     after = (NPC(random_state=0).fit(said).predict(test) == truth).mean()
     assert after > before - 0.01
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4])
+def test_a_classifier_that_repeats_some_of_the_wrong_labels_does_not_carry_them_over(share):
+    """It knows nothing that the features do not; 40 % of the labels are wrong, and it repeats `share` of those."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(C, size=2000)
+    features = 1.5 * CENTRES[truth] + rng.normal(size=(2000, 10))
+    noisy = np.where(rng.random(2000) < 0.4, (truth + rng.integers(1, C, size=2000)) % C, truth)
+    echoes = (noisy != truth) & (rng.random(2000) < share)
+    probs = 0.01 + 0.95 * np.eye(C)[np.where(echoes, noisy, truth)]
+    said = Predictions(probs, features, labels=noisy)
+    after = NPC(random_state=0).fit(said).predict(said)
+    assert (said.hard == truth).mean() == pytest.approx(1 - 0.4 * share, abs=0.02)
+    assert (after == truth).mean() > 0.96

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from truelabel.arrays import Array, Floats, Ints, float32
 from truelabel.calibrators.npc.heads import FoldHeads, out_of_fold
 from truelabel.calibrators.npc.label_noise import denoise, estimate_transition, given_label, matching_sharpness, settle
-from truelabel.calibrators.npc.memorisation import judge
+from truelabel.calibrators.npc.memorisation import contradicts, discount, judge
 from truelabel.calibrators.npc.pool import likelihood_weights, pool_everywhere
 from truelabel.calibrators.npc.prior import Belief
 from truelabel.calibrators.npc.votes import Vote
@@ -22,7 +22,8 @@ from truelabel.progress import Progress
 EVIDENCE_CELLS = 4_000_000  # probabilities of an expert that pooling weights are fitted on, at most
 EVIDENCE_ROWS = 20_000  # ... and rows
 MOST_IN_SAMPLE = 2 / 3  # of the weight, for a classifier that saw the labels
-HEARD = 0.5  # trust from which the classifier is heard in counting T
+HEARD = 0.1  # memorisation up to which the classifier is heard in counting T
+SHOWN = 0.5  # trust from which the autoencoder sees what the classifier says of its training instances
 NOISY = 0.2  # noise rate from which the autoencoder learns at its full rate
 
 
@@ -70,8 +71,7 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
                 'or use recipe="paper" on the hidden layer.'
             )
         rng = np.random.default_rng(seed)
-        predicted = predictions.hard
-        labels = predicted if predictions.labels is None else predictions.labels
+        labels = predictions.hard if predictions.labels is None else predictions.labels
         learned = labels if known is None else np.where(known >= 0, known, labels)
         experts = self._ask(predictions, learned, rng, device=device, seed=seed, progress=progress)
         asked = _some(len(labels), predictions.n_classes, rng)
@@ -89,22 +89,28 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         heard = np.append(weights, 0).astype(np.float32)
         withheld = None
         if trust > 0 or unseen is not None:
-            joint = experts.weights(learned, asked if unseen is None else unseen, predictions.probs)
+            says = predictions.probs
+            if memorised is not None and not predictions.out_of_sample:
+                says = discount(says, labels, memorised)
+                if unseen is not None:
+                    says[unseen] = float32(predictions.probs, unseen)
+            joint = experts.weights(learned, asked if unseen is None else unseen, says)
             if unseen is None and not predictions.out_of_sample:
                 joint = in_sample(joint, weights)
             heard = trust * joint + (1 - trust) * heard
-            said = [*experts.said, predictions.probs]
+            said = [*experts.said, says]
             alone, believed = believed, pool_everywhere(said, heard)
             if unseen is not None:
                 believed[unseen] = pool_everywhere([float32(p, unseen) for p in said], joint)
-                if trust < HEARD:
+                if trust < SHOWN:
                     withheld = np.ones(len(labels), dtype=bool)
                     withheld[unseen] = False
                 heard = joint
             if predictions.out_of_sample:
                 transition, class_shares = estimate_transition(believed, labels, known=known)
-            elif trust >= HEARD:
-                transition, class_shares = estimate_transition(alone, labels, predicted, memorised, known)
+            elif memorised is not None and memorised <= HEARD and predictions.hidden is not None:
+                contradicted = contradicts(predictions, alone.argmax(axis=1))
+                transition, class_shares = estimate_transition(alone, labels, contradicted=contradicted, known=known)
         clean = denoise(believed, transition)
         sharpness = matching_sharpness(clean[asked], transition, class_shares, labels[asked])
         noise_rate = float(1 - class_shares @ np.diag(transition))

@@ -16,14 +16,13 @@ FEWEST = 50  # ... but not fewer than these, where there are so many
 TINY = 1e-12
 BLOCK = 16_384
 SHARPEST = 8.0
-MOST_MEMORISED = 0.5
 
 
 def estimate_transition(
     believed: Floats,
     labels: Ints,
-    predicted: Ints | None = None,
-    memorised: float | None = None,
+    *,
+    contradicted: Array | None = None,
     known: Ints | None = None,
 ) -> tuple[Array, Array]:
     """Return T and the class shares p(y), counted on the instances whose class is surest.
@@ -39,11 +38,8 @@ def estimate_transition(
         p(ỹ | x).
     labels : (n,) array
         ỹ.
-    predicted : (n,) array, optional
-        Predictions of a classifier, which then has to second the class.
-    memorised : float, optional
-        Share of the wrong labels that the classifier repeats: by so much fewer wrong labels are counted where it
-        has to agree, which is made up for.
+    contradicted : (n,) bool array, optional
+        Instances whose believed class somebody who may know better contradicts; they are not counted.
     known : (n,) array, optional
         True classes of some instances, −1 for the rest. An instance counts for its true class, but is not surer than
         it is believed to be: those whose class a person looked up are not a fair sample.
@@ -54,15 +50,13 @@ def estimate_transition(
         guessed = np.where(known >= 0, known, guessed)
     counts = np.zeros((c, c))
     for y in range(c):
-        rows = np.flatnonzero(guessed == y if predicted is None else (guessed == y) & (predicted == y))
+        rows = np.flatnonzero(guessed == y if contradicted is None else (guessed == y) & ~contradicted)
         if len(rows) < 2:
             continue
         kept = max(min(FEWEST, len(rows)), int(SUREST * len(rows)))
         least = CLOSE * np.partition(believed[rows, y], -kept)[-kept]
         surest = rows[believed[rows, y] >= least]
         counts[y] = np.bincount(labels[surest], minlength=c)
-    if memorised is not None:
-        counts = np.where(np.eye(c, dtype=bool), counts, counts / (1 - min(memorised, MOST_MEMORISED)))
     shares = np.maximum(np.bincount(guessed, minlength=c) / len(guessed), 1e-3)
     right = _right(np.diag(counts), counts.sum(axis=1))
     transition = np.stack([_row(counts[y], y, right[y]) for y in range(c)])

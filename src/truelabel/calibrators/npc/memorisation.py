@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from truelabel.arrays import Array, Floats, Ints, float32
+from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
+from truelabel.calibrators.npc.pool import FLOOR
 from truelabel.neighbours import Neighbours
 from truelabel.predictions import Predictions
 
@@ -21,6 +22,7 @@ MOST_EXCUSED = 0.05  # share of all labels up to which a hidden layer that fores
 PRESUMED = 0.3  # memorisation where nothing speaks
 ASKED = 3_000  # instances whose neighbours in the hidden layer are looked up
 NEIGHBOURS = 10
+BLOCK = 16_384
 TRUSTED, DISTRUSTED = 0.4, 0.6  # memorisation up to which trust is whole, and from which there is none
 
 
@@ -74,10 +76,56 @@ def foresees(hidden: Floats, labels: Ints, rows: Ints) -> Array:
     A classifier that generalises puts an instance among others of its label; one that memorised has to fit the label
     in spite of where the instance lies.
     """
+    return np.asarray(voted(hidden, labels, rows) == labels[rows])
+
+
+def voted(hidden: Floats, labels: Ints, rows: Ints) -> Ints:
+    """Return the class that most neighbours of each of the rows in the hidden layer are labelled with."""
     _, found = Neighbours(hidden).search(hidden[rows], min(NEIGHBOURS, len(labels) - 1), rows)
     votes = np.zeros((len(rows), int(labels.max()) + 1))
     np.add.at(votes, (np.arange(len(rows))[:, None], labels[found]), 1)
-    return np.asarray(votes.argmax(axis=1) == labels[rows])
+    return np.asarray(votes.argmax(axis=1))
+
+
+def contradicts(predictions: Predictions, believed: Ints) -> Array:
+    """Return where a classifier, and the neighbours in its hidden layer with it, say another class than is believed.
+
+    What it says of an instance that it was trained on may be memory; what the labels of the neighbours say is not.
+    """
+    assert predictions.labels is not None
+    assert predictions.hidden is not None
+    rows = np.flatnonzero(predictions.hard != believed)
+    out = np.zeros(len(believed), dtype=bool)
+    if len(rows) > 0:
+        out[rows] = voted(float32(predictions.hidden), predictions.labels, rows) == predictions.hard[rows]
+    return out
+
+
+def discount(probs: Array, labels: Ints, memorised: float) -> Floats:
+    """Return what a classifier says of instances it was trained on, less what memory explains.
+
+    It says the label of an instance whose label is right, and of a share m of those whose label is wrong; so that it
+    says the label is evidence for the label of at most 1 : m against the next class. That it says something else is
+    no memory, and is left alone.
+
+    Parameters
+    ----------
+    probs : (n, c) array
+        Its probabilities.
+    labels : (n,) array
+        What it was trained on.
+    memorised : float
+        m.
+    """
+    out = np.empty(probs.shape, dtype=np.float32)
+    for rows in row_blocks(len(out), BLOCK):
+        block, own = np.maximum(float32(probs, rows), FLOOR), labels[rows]
+        at = np.arange(len(own)), own
+        said = block[at]
+        block[at] = 0
+        block[at] = np.minimum(said, block.max(axis=1) / max(memorised, FLOOR))
+        out[rows] = block / block.sum(axis=1, keepdims=True)
+    return out
 
 
 def trust_in(memorised: float) -> float:
