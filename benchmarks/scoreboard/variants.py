@@ -62,6 +62,23 @@ def no_transition() -> Iterator[Check]:
 
 
 @contextmanager
+def start_from_shares() -> Iterator[Check]:
+    """p(y | x) is solved for from the shares of the classes, and not from equal probabilities."""
+    asked: list[int] = []
+
+    def denoise(believed: np.ndarray, transition: np.ndarray) -> np.ndarray:
+        asked.append(len(believed))
+        shares = np.maximum(np.bincount(believed.argmax(axis=1), minlength=len(transition)) / len(believed), 1e-3)
+        p = np.tile(shares / shares.sum(), (len(believed), 1))
+        for _ in range(50):
+            p *= (believed / np.maximum(p @ transition, 1e-12)) @ transition.T
+        return (p / p.sum(axis=1, keepdims=True)).astype(np.float32)
+
+    with patch.object(expert_prior, "denoise", denoise):
+        yield lambda npc, said: len(asked) > 0
+
+
+@contextmanager
 def no_own_label() -> Iterator[Check]:
     """The belief is p(y | x)."""
     denoised: list[np.ndarray] = []
@@ -222,6 +239,7 @@ def in_sample_unknown() -> Iterator[Check]:
 VARIANTS = {
     "whole": Variant("whole recipe"),
     "no-T": Variant("no T (identity)", no_transition),
+    "from-shares": Variant("p(y | x) solved for from the class shares", start_from_shares),
     "no-label": Variant("beliefs without the instance's own label", no_own_label),
     "no-vote": Variant("no vote expert", no_votes),
     "from-nothing": Variant("starting from nothing instead of from the heads", from_nothing),
