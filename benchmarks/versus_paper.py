@@ -16,7 +16,6 @@ from scipy.stats import spearmanr
 
 from scoreboard.summary import table
 from truelabel import lab
-from truelabel.lab import paper
 from truelabel.lab.summary import summarise
 
 WAYS = ("npc-paper", "npc")
@@ -50,7 +49,8 @@ def side_by_side(frame: pd.DataFrame) -> pd.DataFrame:
             "paper after": first["paper_after"].astype(float),
         }
     )
-    names = dict.fromkeys(name for each in paper.figures() for name in each.quantity)
+    grid = lab.load_grid("paper-table1")
+    names = dict.fromkeys(name for cell in grid.cells for name in (cell.dataset, cell.condition, cell.method))
     order = {name: place for place, name in enumerate(names)}
     cells = cells.sort_index(key=lambda names: names.map(lambda name: order.get(name, 0)))
     return cells.dropna(subset=["paper before", "paper after", *WAYS])
