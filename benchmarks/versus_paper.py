@@ -44,6 +44,7 @@ def side_by_side(frame: pd.DataFrame) -> pd.DataFrame:
         {
             "before": first["before"],
             **{way: rows["after"] for way, rows in ways.items()},
+            **{f"{way} gain": rows["gain"] for way, rows in ways.items()},
             **{f"{way} verdict": rows["verdict"] for way, rows in ways.items()},
             "paper before": first["paper_before"].astype(float),
             "paper after": first["paper_after"].astype(float),
@@ -72,7 +73,7 @@ def verdicts(cells: pd.DataFrame) -> str:
     """Return in how many combinations each recipe is ahead or behind, and in how many significantly."""
     rows = []
     for way in WAYS:
-        gain, verdict = cells[way] - cells["before"], cells[f"{way} verdict"]
+        gain, verdict = cells[f"{way} gain"], cells[f"{way} verdict"]
         counts = [int((gain > 0).sum()), int((verdict == "improved").sum()), int((gain < 0).sum())]
         rows.append([way, *map(str, counts), str(int((verdict == "harmed").sum()))])
     theirs = cells["paper after"] - cells["paper before"]
@@ -85,11 +86,11 @@ def together(cells: pd.DataFrame) -> str:
     pairs = {
         "accuracy of the classifier, ours and the paper's": (cells["before"], cells["paper before"]),
         "gain of NPC, ours with the paper's recipe and the paper's": (
-            cells["npc-paper"] - cells["before"],
+            cells["npc-paper gain"],
             cells["paper after"] - cells["paper before"],
         ),
         "gain of NPC, ours with the default recipe and the paper's": (
-            cells["npc"] - cells["before"],
+            cells["npc gain"],
             cells["paper after"] - cells["paper before"],
         ),
     }

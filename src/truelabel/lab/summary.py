@@ -106,7 +106,7 @@ def _row(name: tuple[Any, ...], group: pd.DataFrame, test: Any, papers: tuple[st
         "before_sd": deviation(before),
         "after": after.mean(),
         "after_sd": deviation(after),
-        "gain": (after - before).mean(),
+        "gain": round(float((after - before).mean()), 9),  # a tie is one, however floats are added
         "p": None if test is None else test["t"],
         "holm": None if test is None else test["holm"],
         "bh": None if test is None else test["benjamini_hochberg"],
