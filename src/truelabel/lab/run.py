@@ -102,7 +102,7 @@ def run(
     >>> grid = lab.load_grid("smoke").only("sn:0.2 ce identity")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     lab.run(grid, f"{folder}/lab.sqlite", show=False)
-    Outcome(ok=2, failed=0, ran=2)
+    Outcome(ok=3, failed=0, ran=3)
     """
     data, start = (None if path is None else Path(path).absolute() for path in (root, weights))
     place = Place(Path(cache or f"{os.fspath(store)}.cache").absolute(), data, device, start)
