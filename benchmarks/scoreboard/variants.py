@@ -239,7 +239,7 @@ def in_sample_unknown() -> Iterator[Check]:
 VARIANTS = {
     "whole": Variant("whole recipe"),
     "no-T": Variant("no T (identity)", no_transition),
-    "from-shares": Variant("p(y | x) solved for from the class shares", start_from_shares),
+    "from-shares": Variant("p(y given x) solved for from the class shares", start_from_shares),
     "no-label": Variant("beliefs without the instance's own label", no_own_label),
     "no-vote": Variant("no vote expert", no_votes),
     "from-nothing": Variant("starting from nothing instead of from the heads", from_nothing),
