@@ -120,17 +120,7 @@ def from_nothing() -> Iterator[Check]:
 @contextmanager
 def full_pace() -> Iterator[Check]:
     """The learning rate does not depend on the noise rate."""
-    rates: list[float] = []
-    train = calibrator.train
-
-    def recorded(*args: Any, **settings: Any) -> list[float]:
-        rates.append(settings["learning_rate"])
-        return train(*args, **settings)
-
-    with (
-        patch.object(calibrator, "train", recorded),
-        _believing(lambda belief: replace(belief, pace=1.0)),
-    ):
+    with _training_with("learning_rate") as rates, _believing(lambda belief: replace(belief, pace=1.0)):
         yield lambda npc, said: rates == [calibrator.RECIPES["default"].learning_rate]
 
 
@@ -185,15 +175,8 @@ def undiscounted() -> Iterator[Check]:
 @contextmanager
 def constant_rate() -> Iterator[Check]:
     """The learning rate does not fall."""
-    decays: list[bool] = []
-    train = calibrator.train
-
-    def recorded(*args: Any, **settings: Any) -> list[float]:
-        decays.append(settings["decay"])
-        return train(*args, **settings)
-
     recipe = replace(calibrator.RECIPES["default"], decay=False)
-    with patch.dict(calibrator.RECIPES, {"default": recipe}), patch.object(calibrator, "train", recorded):
+    with _training_with("decay") as decays, patch.dict(calibrator.RECIPES, {"default": recipe}):
         yield lambda npc, said: decays == [False]
 
 
@@ -271,6 +254,20 @@ def _believing(change: Callable[[Belief], Belief]) -> Iterator[None]:
 
     with patch.object(ExpertPrior, "believe", changed):
         yield
+
+
+@contextmanager
+def _training_with(setting: str) -> Iterator[list[Any]]:
+    """Give the list of the values that the autoencoder is trained with."""
+    values: list[Any] = []
+    train = calibrator.train
+
+    def recorded(*args: Any, **settings: Any) -> list[float]:
+        values.append(settings[setting])
+        return train(*args, **settings)
+
+    with patch.object(calibrator, "train", recorded):
+        yield values
 
 
 @contextmanager

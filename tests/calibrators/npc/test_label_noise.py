@@ -154,8 +154,7 @@ def test_denoising_undoes_the_transition(transition):
     assert np.abs(believed - clean).mean() > 0.05
 
 
-def test_denoising_leaves_an_exact_answer_where_it_starts_from_one():
-    """The truth is a fixed point of the updates: p / (p T) · p T = p."""
+def test_denoising_finds_the_distribution_that_explains_the_belief():
     clean = np.array([0.4, 0.3, 0.2, 0.1])
     found = denoise((clean @ ASYMMETRIC).astype(np.float32)[None], ASYMMETRIC)
     np.testing.assert_allclose(found[0], clean, atol=1e-5)
