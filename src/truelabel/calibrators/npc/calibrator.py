@@ -18,8 +18,9 @@ from truelabel.arrays import Floats, row_blocks
 from truelabel.calibrators.base import Calibrator
 from truelabel.calibrators.npc.dirichlet import SAMPLERS, expected_entropy
 from truelabel.calibrators.npc.expert_prior import ExpertPrior
-from truelabel.calibrators.npc.model import DirichletVAE, Link
+from truelabel.calibrators.npc.model import DirichletVAE
 from truelabel.calibrators.npc.prior import Belief, Prior, VotePrior
+from truelabel.calibrators.npc.recipes import RECIPES, Recipe
 from truelabel.calibrators.npc.report import Report
 from truelabel.calibrators.npc.told import join, takes, trusted_classes, withhold
 from truelabel.calibrators.npc.training import Concentrations, Shape, train
@@ -29,28 +30,6 @@ from truelabel.progress import Progress
 
 CUT = 1e-6  # probability of ŷ that the sum over classes may leave out; see DirichletVAE.calibrate
 BLOCK_CELLS = 2_000_000  # entries of H held at a time
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What a recipe sets where the user does not."""
-
-    shape: Shape
-    sampler: str
-    link: Link
-    draw_predictions: bool
-    hidden: tuple[int, ...]
-    epochs: int
-    least_steps: int
-    batch_size: int | None
-    learning_rate: float
-    decay: bool
-
-
-RECIPES = {
-    "default": Recipe("shares", "exact", "exp", True, (256,), 3, 300, None, learning_rate=2e-3, decay=True),
-    "paper": Recipe("one-hot", "inverse-cdf", "softplus", False, (), 10, 0, 128, learning_rate=1e-3, decay=False),
-}
 
 
 @dataclass(frozen=True)
