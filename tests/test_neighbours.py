@@ -30,6 +30,33 @@ def test_a_row_is_not_its_own_neighbour():
     np.testing.assert_allclose(distances, expected_distances, atol=1e-5)
 
 
+class TestAnApproximateSearch:
+    many = np.random.default_rng(1).normal(size=(25_000, 8)).astype(np.float32)
+
+    def test_it_is_exact_where_there_are_few_rows(self):
+        exact, approximate = (Neighbours(REFERENCE, approximate=a).search(REFERENCE, 5) for a in (False, True))
+        np.testing.assert_array_equal(exact[1], approximate[1])
+
+    def test_it_finds_most_of_many(self):
+        rows = np.arange(0, 25_000, 50)
+        exact, approximate = (
+            Neighbours(self.many, approximate=a).search(self.many[rows], 20, rows) for a in (False, True)
+        )
+        found = [len(set(one) & set(other)) for one, other in zip(exact[1], approximate[1], strict=True)]
+        assert np.mean(found) > 14
+        assert (approximate[1] != rows[:, None]).all()
+        assert approximate[0].mean() < 1.1 * exact[0].mean()
+
+    def test_rows_among_too_few_find_the_others_all_the_same(self):
+        """One cell holds a single row, far from all others, and so do the cells around it."""
+        lonely = np.concatenate([self.many, np.full((1, 8), 1e3, dtype=np.float32)])
+        index = Neighbours(lonely, approximate=True)
+        distances, found = index.search(lonely[-1:], 20_000, np.array([25_000]))
+        assert sorted(set(found[0])) == sorted(found[0])
+        assert found.min() >= 0
+        assert (np.diff(distances[0]) >= 0).all()
+
+
 def test_rows_that_are_no_reference_lose_no_neighbour():
     asked = REFERENCE[[3, 4]] + np.float32(0.01)
     with_own = Neighbours(REFERENCE).search(asked, 5, np.array([-1, -1]))

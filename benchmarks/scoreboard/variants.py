@@ -62,6 +62,21 @@ def no_transition() -> Iterator[Check]:
 
 
 @contextmanager
+def no_swaps() -> Iterator[Check]:
+    """The heads predict the labels as they are."""
+    out_of_fold = expert_prior.out_of_fold
+
+    def plain(*args: Any, swaps: Any, **settings: Any) -> Any:
+        return out_of_fold(*args, **settings)
+
+    with (
+        patch.object(expert_prior, "out_of_fold", plain),
+        patch.object(expert_prior, "proven", lambda *_: False),
+    ):
+        yield lambda npc, said: npc.report_.swapped == 0
+
+
+@contextmanager
 def start_from_shares() -> Iterator[Check]:
     """p(y | x) is solved for from the shares of the classes, and not from equal probabilities."""
     asked: list[int] = []
@@ -222,6 +237,7 @@ def in_sample_unknown() -> Iterator[Check]:
 VARIANTS = {
     "whole": Variant("whole recipe"),
     "no-T": Variant("no T (identity)", no_transition),
+    "no-swaps": Variant("no swaps near a class boundary", no_swaps),
     "from-shares": Variant("p(y given x) solved for from the class shares", start_from_shares),
     "no-label": Variant("beliefs without the instance's own label", no_own_label),
     "no-vote": Variant("no vote expert", no_votes),

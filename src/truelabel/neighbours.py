@@ -1,4 +1,4 @@
-"""Exact nearest neighbours by faiss, over a reference set whose size is capped."""
+"""Nearest neighbours by faiss, over a reference set whose size is capped."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import numpy as np
 
 from truelabel.arrays import Floats, Ints
 
+EXACT = 20_000  # reference rows up to which an approximate search would save nothing
+CELL = 200  # rows in a cell of an approximate search, on average
+PROBES = 8  # cells that it looks into
+
 
 class Neighbours:
     """Nearest neighbours among reference rows in Euclidean distance.
@@ -16,14 +20,25 @@ class Neighbours:
     ----------
     reference : (r, d) float32 array
         The rows to find.
+    approximate : bool, default False
+        Look only into the cells around a query where there are many rows: some of the nearest are missed, and the
+        next take their place.
     """
 
-    def __init__(self, reference: Floats) -> None:
+    def __init__(self, reference: Floats, *, approximate: bool = False) -> None:
         import faiss
 
-        self._index: Any = faiss.IndexFlatL2(reference.shape[1])
-        self._index.add(np.ascontiguousarray(reference))
-        self.size = len(reference)
+        reference = np.ascontiguousarray(reference)
+        self.size, width = reference.shape
+        self._index: Any = faiss.IndexFlatL2(width)
+        self._cells = self.size // CELL if approximate and self.size > EXACT else 0
+        if self._cells:
+            self._index = faiss.IndexIVFFlat(self._index, width, self._cells)
+            self._index.cp.niter = 10
+            self._index.cp.max_points_per_centroid = 64
+            self._index.nprobe = PROBES
+            self._index.train(reference)
+        self._index.add(reference)
 
     def search(self, queries: Floats, k: int, own: Ints | None = None) -> tuple[Floats, Ints]:
         """Return distances and positions of the k nearest reference rows of each query.
@@ -32,13 +47,24 @@ class Neighbours:
         neighbour.
         """
         extra = 0 if own is None else 1
-        squared, found = self._index.search(np.ascontiguousarray(queries), min(k + extra, self.size))
+        squared, found = self._nearest(np.ascontiguousarray(queries), min(k + extra, self.size))
         if own is not None:
             keep = found != own[:, None]
             keep[keep.all(axis=1), -1] = False
             shape = (len(queries), found.shape[1] - 1)
             squared, found = squared[keep].reshape(shape), found[keep].reshape(shape)
         return np.sqrt(np.maximum(squared, 0)), found
+
+    def _nearest(self, queries: Floats, count: int) -> tuple[Floats, Ints]:
+        squared, found = self._index.search(queries, count)
+        short = np.flatnonzero(found[:, -1] < 0)
+        if len(short) > 0:  # the cells around them hold too few rows
+            import faiss
+
+            everywhere = faiss.SearchParametersIVF()
+            everywhere.nprobe = self._cells
+            squared[short], found[short] = self._index.search(queries[short], count, params=everywhere)
+        return squared, found
 
 
 def stratified(labels: Ints, size: int, rng: np.random.Generator) -> Ints:

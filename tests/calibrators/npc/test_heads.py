@@ -3,13 +3,14 @@ import pytest
 import torch
 
 from truelabel.calibrators.npc.heads import FoldHeads, HeadSettings, out_of_fold
+from truelabel.calibrators.npc.swaps import Swaps
 from truelabel.progress import Progress
 from truelabel.scale import Scale, moments
 
 ONE_EPOCH = HeadSettings(epochs=1, least_steps=1)
 
 
-def foretold_by(x, labels, c, *, reference=None, seed=0, settings=None):
+def foretold_by(x, labels, c, *, reference=None, seed=0, settings=None, swaps=None):
     torch.manual_seed(seed)
     return out_of_fold(
         x,
@@ -21,6 +22,7 @@ def foretold_by(x, labels, c, *, reference=None, seed=0, settings=None):
         seed=seed,
         progress=Progress(False),
         settings=settings,
+        swaps=swaps,
     )
 
 
@@ -105,6 +107,21 @@ def test_the_heads_are_those_of_the_best_epoch_out_of_fold(problem):
     by_epochs = [loss(HeadSettings(epochs=e, least_steps=1, patience=1000)) for e in range(1, 9)]
     assert by_epochs == sorted(by_epochs, reverse=True)
     assert loss(HeadSettings(epochs=60, least_steps=1, patience=1000)) <= by_epochs[-1]
+
+
+def test_swaps_are_learned_along_and_kept_from_the_same_epoch(problem):
+    """Through the swaps that come back, the labels are as likely as they ever were out of fold."""
+    made = problem(n=150, rate=0.4)
+    rows = np.arange(150)
+
+    def loss(settings):
+        swaps = Swaps()
+        found = foretold(made.x, made.noisy, 3, settings=settings, swaps=swaps)
+        assert not torch.equal(swaps.weights, Swaps().weights)
+        return -np.log(swaps.at(found).exchange(found)[rows, made.noisy]).mean()
+
+    by_epochs = [loss(HeadSettings(epochs=e, least_steps=1, patience=1000)) for e in range(1, 9)]
+    assert loss(HeadSettings(epochs=60, least_steps=1, patience=1000)) <= min(by_epochs) + 1e-5
 
 
 def test_the_heads_of_all_folds_are_networks_of_their_own():

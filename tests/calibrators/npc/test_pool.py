@@ -3,7 +3,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import gmean
 
-from truelabel.calibrators.npc.pool import likelihood_weights, logs, pool, pool_everywhere
+from truelabel.calibrators.npc.pool import clearly_above, likelihood_weights, logs, pool, pool_everywhere
 
 
 def experts_and_labels(n: int = 1500, c: int = 3, seed: int = 0):
@@ -80,3 +80,12 @@ def test_weights_are_not_negative_even_for_an_expert_that_is_wrong_on_purpose():
     weights = likelihood_weights([worse, against], labels)
     assert log_likelihood([worse, against], (0.5, -0.5), labels) > log_likelihood([worse], (0.5,), labels)
     assert weights[1] == 0
+
+
+@pytest.mark.parametrize(("mean", "expected"), [(0.31, True), (0.29, False), (-0.31, False), (0.0, False)])
+def test_clearly_above_means_three_standard_errors_of_the_difference(mean, expected):
+    """A hundred differences of deviation 1 around the mean: three standard errors are 0.3."""
+    old = np.linspace(-50, 50, 100)
+    new = old + mean + np.tile([1.0, -1.0], 50)
+    assert clearly_above(new, old) is expected
+    assert clearly_above(old, old) is False

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from truelabel.calibrators.npc import votes
-from truelabel.calibrators.npc.votes import Vote, clearly_above
+from truelabel.calibrators.npc.votes import Vote
 from truelabel.progress import Progress
 
 
@@ -104,12 +104,3 @@ class TestTheNumberOfNeighbours:
     def test_it_is_the_users_where_given_and_below_the_number_of_references(self, k, n, expected):
         x = np.arange(n)[:, None] * 1.0
         assert best(x, np.arange(n) % 2, 2, k=k).k == expected
-
-
-@pytest.mark.parametrize(("mean", "expected"), [(0.31, True), (0.29, False), (-0.31, False), (0.0, False)])
-def test_clearly_above_means_three_standard_errors_of_the_difference(mean, expected):
-    """A hundred differences of deviation 1 around the mean: three standard errors are 0.3."""
-    old = np.linspace(-50, 50, 100)
-    new = old + mean + np.tile([1.0, -1.0], 50)
-    assert clearly_above(new, old) is expected
-    assert clearly_above(old, old) is False

@@ -10,10 +10,18 @@ from sklearn.base import BaseEstimator
 
 from truelabel.arrays import Array, Floats, Ints, float32
 from truelabel.calibrators.npc.heads import FoldHeads, out_of_fold
-from truelabel.calibrators.npc.label_noise import denoise, estimate_transition, given_label, matching_sharpness, settle
+from truelabel.calibrators.npc.label_noise import (
+    denoise,
+    estimate_transition,
+    given_label,
+    matching_sharpness,
+    over_all,
+    settle,
+)
 from truelabel.calibrators.npc.memorisation import contradicts, discount, judge
 from truelabel.calibrators.npc.pool import likelihood_weights, pool_everywhere
 from truelabel.calibrators.npc.prior import Belief
+from truelabel.calibrators.npc.swaps import Swapped, Swaps, proven
 from truelabel.calibrators.npc.votes import Vote
 from truelabel.neighbours import stratified
 from truelabel.predictions import Predictions
@@ -33,7 +41,8 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
     The experts are, for each view, a k-NN vote of the labels and an out-of-fold head; and the classifier, as far as
     it deserves trust. The first two have not seen the label of the instance they are asked about, so that the labels
     can judge them, and their pool is p(ỹ | x). From it come the transition matrix T of the labels, p(y | x), and,
-    with each instance's own label, the belief p(y | x, ỹ) ∝ p(y | x) T[y, ỹ]. Without labels the classifier's
+    with each instance's own label, the belief p(y | x, ỹ) ∝ p(y | x) T[y, ỹ]. Where the heads find that labels are
+    swapped near a class boundary, all of this is about the labels before they were. Without labels the classifier's
     predictions take their place throughout.
 
     Parameters
@@ -76,14 +85,16 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         experts = self._ask(predictions, learned, rng, device=device, seed=seed, progress=progress)
         asked = _some(len(labels), predictions.n_classes, rng)
         weights = experts.weights(learned, asked)
-        believed = pool_everywhere(experts.said, weights)
-        transition, class_shares = estimate_transition(believed, labels, known=known)
+        swapped = experts.swapped(weights)
+        told = experts.before_swaps(swapped)
+        believed = pool_everywhere(told, weights)
+        transition, class_shares = estimate_transition(believed, labels, known=known, swapped=swapped)
 
         memorised, trust = None, 0.0
         if predictions.labels is not None and predictions.out_of_sample:
             memorised, trust = 0.0, 1.0
         elif predictions.labels is not None:
-            right = settle(given_label(denoise(believed, transition), transition, labels, 1.0), known)
+            right = settle(given_label(denoise(believed, transition), transition, labels, 1.0, swapped), known)
             memorised, trust = judge(right[np.arange(len(labels)), labels], predictions, unseen, rng)
 
         heard = np.append(weights, 0).astype(np.float32)
@@ -98,7 +109,7 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             if unseen is None and not predictions.out_of_sample:
                 joint = in_sample(joint, weights)
             heard = trust * joint + (1 - trust) * heard
-            said = [*experts.said, says]
+            said = [*told, says if swapped is None else swapped.exchange(says)]
             alone, believed = believed, pool_everywhere(said, heard)
             if unseen is not None:
                 believed[unseen] = pool_everywhere([float32(p, unseen) for p in said], joint)
@@ -107,27 +118,33 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
                     withheld[unseen] = False
                 heard = joint
             if predictions.out_of_sample:
-                transition, class_shares = estimate_transition(believed, labels, known=known)
+                transition, class_shares = estimate_transition(believed, labels, known=known, swapped=swapped)
             elif memorised is not None and memorised <= HEARD and predictions.hidden is not None:
                 contradicted = contradicts(predictions, alone.argmax(axis=1))
-                transition, class_shares = estimate_transition(alone, labels, contradicted=contradicted, known=known)
+                transition, class_shares = estimate_transition(
+                    alone, labels, contradicted=contradicted, known=known, swapped=swapped
+                )
         clean = denoise(believed, transition)
-        sharpness = matching_sharpness(clean[asked], transition, class_shares, labels[asked])
-        noise_rate = float(1 - class_shares @ np.diag(transition))
+        sharpness = matching_sharpness(
+            clean[asked], transition, class_shares, labels[asked], None if swapped is None else swapped[asked]
+        )
+        whole = over_all(transition, believed, swapped)
+        noise_rate = float(1 - class_shares @ np.diag(whole))
         by_view = experts.by_view(heard)
         useful = self._useful(by_view)
         return Belief(
-            settle(given_label(clean, transition, labels, sharpness), known),
+            settle(given_label(clean, transition, labels, sharpness, swapped), known),
             trust=float(heard[-1]),
             scales={name: experts.votes[name].scale for name in useful},
             start={name: (experts.heads[name], by_view[name]) for name in useful},
             pace=min(1.0, (noise_rate / NOISY) ** 2),
             withheld=withheld,
-            transition=transition,
+            transition=whole,
             class_shares=class_shares,
             facts={
                 "memorisation": memorised,
                 "noise_rate": noise_rate,
+                "swapped": 0.0 if swapped is None else swapped.share(believed),
                 "weights": {"classifier": float(heard[-1])} | experts.by_name(heard),
                 "views": {name: experts.votes[name].scale.name for name in useful},
                 "k": {name: experts.votes[name].k for name in useful},
@@ -147,16 +164,20 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
     ) -> _Experts:
         c = predictions.n_classes
         reference = stratified(labels, self.reference, rng)
+        some = _some(len(labels), c, np.random.default_rng(seed))
         said: dict[tuple[str, str], Floats] = {}
         votes: dict[str, Vote] = {}
         heads: dict[str, FoldHeads] = {}
+        swaps: dict[str, Swaps | None] = {}
         for name, view in predictions.views.items():
             vote = votes[name] = Vote.best(view, labels, reference, c, self.k, rng)
             said[name, "vote"] = vote.everywhere(view, progress)
+            learned = Swaps()
             said[name, "head"], heads[name] = out_of_fold(
-                view, vote.scale, labels, reference, c, device=device, seed=seed, progress=progress
+                view, vote.scale, labels, reference, c, device=device, seed=seed, progress=progress, swaps=learned
             )
-        return _Experts(list(said), list(said.values()), votes, heads, reference)
+            swaps[name] = learned if proven(learned, said[name, "head"][some], labels[some]) else None
+        return _Experts(list(said), list(said.values()), votes, heads, swaps, reference)
 
     def _useful(self, by_view: dict[str, float]) -> list[str]:
         """Return the views whose experts have any weight to speak of."""
@@ -167,18 +188,44 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Experts:
-    """What the experts on the views say of all instances, and what they are made of."""
+    """What the experts on the views say of all instances, and what they are made of.
+
+    Votes are of the labels as they are, heads speak of labels before they are swapped near a boundary.
+    """
 
     names: list[tuple[str, str]]
     said: list[Floats]
     votes: dict[str, Vote]
     heads: dict[str, FoldHeads]
+    swaps: dict[str, Swaps | None]
     reference: Ints
 
     def weights(self, labels: Ints, asked: Ints, classifier: Array | None = None) -> Floats:
         """Return the weights, of the classifier last if it is asked, that the labels of the rows `asked` choose."""
-        all_said = self.said if classifier is None else [*self.said, classifier]
-        return likelihood_weights([float32(p, asked) for p in all_said], labels[asked])
+        said = [float32(p, asked) for p in self.said]
+        for i, (view, kind) in enumerate(self.names):
+            swaps = self.swaps[view]
+            if kind == "head" and swaps is not None:
+                said[i] = swaps.at(said[i]).exchange(said[i])
+        if classifier is not None:
+            said.append(float32(classifier, asked))
+        return likelihood_weights(said, labels[asked])
+
+    def swapped(self, weights: Floats) -> Swapped | None:
+        """Return where labels are swapped, by the head that has most weight; None where that is not proven."""
+        heads = [i for i, (_, kind) in enumerate(self.names) if kind == "head"]
+        best = max(heads, key=lambda i: float(weights[i]))
+        swaps = self.swaps[self.names[best][0]]
+        return None if swaps is None else swaps.at(self.said[best])
+
+    def before_swaps(self, swapped: Swapped | None) -> list[Floats]:
+        """Return what the experts say of labels before they are swapped."""
+        if swapped is None:
+            return self.said
+        return [
+            swapped.exchange(said) if kind == "vote" else said
+            for (_, kind), said in zip(self.names, self.said, strict=True)
+        ]
 
     def by_name(self, weights: Floats) -> dict[str, float]:
         return {" ".join(name): float(w) for name, w in zip(self.names, weights, strict=False)}

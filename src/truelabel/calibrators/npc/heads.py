@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
+from truelabel.calibrators.npc.swaps import Swaps
 from truelabel.progress import Progress
 from truelabel.scale import Scale
 
@@ -50,6 +51,7 @@ class HeadSettings:
     weight_decay: float = 1e-4
     least_steps: int = 300
     patience: int = 3  # epochs without a better likelihood out of fold
+    swaps_rate: float = 2e-2  # learning rate of the chances that labels are swapped
 
 
 def out_of_fold(
@@ -63,12 +65,14 @@ def out_of_fold(
     seed: int,
     progress: Progress,
     settings: HeadSettings | None = None,
+    swaps: Swaps | None = None,
 ) -> tuple[Floats, FoldHeads]:
     """p(label | x) for every row of `view` by heads that have not seen it, and the heads.
 
     The heads train on the `reference` rows, cut into folds. A reference row is predicted by the head of its fold,
     any other by the mean of all heads. Of the states after each epoch the one with the best likelihood of the
-    (noisy) labels out of fold is kept.
+    (noisy) labels out of fold is kept. With `swaps`, which learn along, the heads predict the labels through them,
+    and what is returned is what they say of labels before they are swapped.
     """
     settings = settings or HeadSettings()
     rng = np.random.default_rng(seed)
@@ -80,12 +84,11 @@ def out_of_fold(
     seen = [torch.from_numpy(np.flatnonzero(fold_of != f)) for f in range(folds)]
     fold = torch.from_numpy(fold_of).to(device)
     heads = FoldHeads(folds, x.shape[1], settings.hidden, n_classes).to(device)
-    optimizer = torch.optim.Adam(
-        heads.parameters(),
-        lr=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-        fused=device.type != "mps",
-    )
+    learned = nn.ModuleList([heads] if swaps is None else [heads, swaps.to(device)])
+    groups = [{"params": list(heads.parameters()), "weight_decay": settings.weight_decay}]
+    if swaps is not None:
+        groups.append({"params": list(swaps.parameters()), "lr": settings.swaps_rate})
+    optimizer = torch.optim.Adam(groups, lr=settings.learning_rate, fused=device.type != "mps")
     shortest = min(len(rows) for rows in seen)
     batch = max(8, min(settings.batch_size, shortest // 4))
     per_epoch = max(1, shortest // batch)
@@ -95,21 +98,27 @@ def out_of_fold(
         orders = torch.stack([rows[torch.randperm(len(rows))[: per_epoch * batch]] for rows in seen]).to(device)
         for step in range(per_epoch):
             picked = orders[:, step * batch : (step + 1) * batch]
-            loss = functional.cross_entropy(heads(x[picked]).flatten(0, 1), y[picked].flatten())
+            said = torch.log_softmax(heads(x[picked]), dim=-1)
+            loss = functional.nll_loss((said if swaps is None else swaps(said)).flatten(0, 1), y[picked].flatten())
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         held_out = _own_fold(heads, x, fold)
-        loss_out = float(functional.nll_loss(held_out, y))
+        loss_out = _loss(held_out, y, swaps)
         since += 1
         if loss_out < best:
             since = 0
-            best, kept = loss_out, ({k: v.detach().clone() for k, v in heads.state_dict().items()}, held_out)
+            best, kept = loss_out, ({k: v.detach().clone() for k, v in learned.state_dict().items()}, held_out)
         if since >= settings.patience and since * per_epoch >= PATIENT_STEPS:
             break
     assert kept is not None
-    heads.load_state_dict(kept[0])
+    learned.load_state_dict(kept[0])
     return _everywhere(heads, view, scale, reference, kept[1], n_classes, device), heads
+
+
+@torch.inference_mode()
+def _loss(said: Tensor, labels: Tensor, swaps: Swaps | None) -> float:
+    return float(functional.nll_loss(said if swaps is None else swaps(said), labels))
 
 
 @torch.inference_mode()

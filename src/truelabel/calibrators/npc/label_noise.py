@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from truelabel.arrays import Array, Floats, Ints, row_blocks
+from truelabel.calibrators.npc.swaps import Swapped
 
 SUREST = 0.2  # share of the instances believed to be of a class that its row of T is counted on
 CLOSE = 0.95  # ... and all that are nearly as sure
@@ -24,6 +25,7 @@ def estimate_transition(
     *,
     contradicted: Array | None = None,
     known: Ints | None = None,
+    swapped: Swapped | None = None,
 ) -> tuple[Array, Array]:
     """Return T and the class shares p(y), counted on the instances whose class is surest.
 
@@ -43,6 +45,8 @@ def estimate_transition(
     known : (n,) array, optional
         True classes of some instances, −1 for the rest. An instance counts for its true class, but is not surer than
         it is believed to be: those whose class a person looked up are not a fair sample.
+    swapped : Swapped, optional
+        Where labels are swapped near a boundary. T is then that of the labels before they are.
     """
     c = believed.shape[1]
     guessed = believed.argmax(axis=1)
@@ -56,11 +60,23 @@ def estimate_transition(
         kept = max(min(FEWEST, len(rows)), int(SUREST * len(rows)))
         least = CLOSE * np.partition(believed[rows, y], -kept)[-kept]
         surest = rows[believed[rows, y] >= least]
-        counts[y] = np.bincount(labels[surest], minlength=c)
+        counts[y] = _counts(believed, labels, surest, swapped)
     shares = np.maximum(np.bincount(guessed, minlength=c) / len(guessed), 1e-3)
     right = _right(np.diag(counts), counts.sum(axis=1))
     transition = np.stack([_row(counts[y], y, right[y]) for y in range(c)])
     return transition, shares / shares.sum()
+
+
+def _counts(believed: Floats, labels: Ints, rows: Ints, swapped: Swapped | None) -> Array:
+    """Count the labels of some rows, each as what it probably was before labels were swapped."""
+    c = believed.shape[1]
+    if swapped is None:
+        return np.bincount(labels[rows], minlength=c)
+    other, chance = swapped[rows].before(labels[rows])
+    stayed = (1 - chance) * believed[rows, labels[rows]]
+    came = chance * believed[rows, other]
+    share = came / np.maximum(stayed + came, TINY)
+    return np.bincount(labels[rows], 1 - share, minlength=c) + np.bincount(other, share, minlength=c)
 
 
 def _right(right: Array, total: Array) -> Array:
@@ -91,6 +107,11 @@ def _row(counts: Array, y: int, right: float) -> Array:
     return np.insert((1 - right) * spread, y, right)
 
 
+def over_all(transition: Array, probs: Floats, swapped: Swapped | None) -> Array:
+    """Return T over all instances, swaps near a boundary included."""
+    return transition if swapped is None else transition @ swapped.matrix(probs)
+
+
 def denoise(believed: Floats, transition: Array) -> Floats:
     """Return p(y | x) from p(ỹ | x) = Σ_y p(y | x) T[y, ỹ], by multiplicative updates that keep it a distribution.
 
@@ -109,12 +130,18 @@ def denoise(believed: Floats, transition: Array) -> Floats:
     return out
 
 
-def given_label(clean: Floats, transition: Array, labels: Ints, sharpness: float) -> Floats:
-    """Return p(y | x, ỹ) ∝ p(y | x)^sharpness · T[y, ỹ]."""
-    log_t = np.log(np.maximum(transition, TINY)).astype(np.float32)
+def given_label(
+    clean: Floats, transition: Array, labels: Ints, sharpness: float, swapped: Swapped | None = None
+) -> Floats:
+    """Return p(y | x, ỹ) ∝ p(y | x)^sharpness · p(ỹ | y, x), which is T[y, ỹ] but where labels are swapped."""
+    by_label = np.maximum(transition.T, TINY).astype(np.float32)
     out = np.empty_like(clean)
     for rows in row_blocks(len(clean), BLOCK):
-        mixed = np.float32(sharpness) * np.log(np.maximum(clean[rows], TINY)) + log_t[:, labels[rows]].T
+        likelihood = by_label[labels[rows]]
+        if swapped is not None:
+            other, chance = swapped[rows].before(labels[rows])
+            likelihood = (1 - chance)[:, None] * likelihood + chance[:, None] * by_label[other]
+        mixed = np.float32(sharpness) * np.log(np.maximum(clean[rows], TINY)) + np.log(likelihood)
         mixed = np.exp(mixed - mixed.max(axis=1, keepdims=True))
         out[rows] = mixed / mixed.sum(axis=1, keepdims=True)
     return out
@@ -129,17 +156,19 @@ def settle(believed: Floats, known: Ints | None) -> Floats:
     return believed
 
 
-def matching_sharpness(clean: Floats, transition: Array, shares: Array, labels: Ints) -> float:
-    """Return the exponent at which labels prove right as often as T says they are.
+def matching_sharpness(
+    clean: Floats, transition: Array, shares: Array, labels: Ints, swapped: Swapped | None = None
+) -> float:
+    """Return the exponent at which labels prove right as often as T, and swaps, say they are.
 
     Beliefs from few or noisy neighbours are too flat, and a label that is wrong more often than not would then
     outvote them. Between 1 and 8; expected agreement falls as the exponent rises.
     """
-    expected = float(shares @ np.diag(transition))
+    expected = float(shares @ np.diag(over_all(transition, clean, swapped)))
     rows = np.arange(len(labels))
 
     def surplus(sharpness: float) -> float:
-        return float(given_label(clean, transition, labels, sharpness)[rows, labels].mean()) - expected
+        return float(given_label(clean, transition, labels, sharpness, swapped)[rows, labels].mean()) - expected
 
     low, high = 1.0, SHARPEST
     if surplus(low) <= 0:

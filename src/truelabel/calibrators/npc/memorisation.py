@@ -81,7 +81,7 @@ def foresees(hidden: Floats, labels: Ints, rows: Ints) -> Array:
 
 def voted(hidden: Floats, labels: Ints, rows: Ints) -> Ints:
     """Return the class that most neighbours of each of the rows in the hidden layer are labelled with."""
-    _, found = Neighbours(hidden).search(hidden[rows], min(NEIGHBOURS, len(labels) - 1), rows)
+    _, found = Neighbours(hidden, approximate=True).search(hidden[rows], min(NEIGHBOURS, len(labels) - 1), rows)
     votes = np.zeros((len(rows), int(labels.max()) + 1))
     np.add.at(votes, (np.arange(len(rows))[:, None], labels[found]), 1)
     return np.asarray(votes.argmax(axis=1))

@@ -11,6 +11,7 @@ from scipy.special import log_softmax, softmax
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
 
 BLOCK = 8_192
+CLEARLY = 3.0  # standard errors
 FLOOR = 1e-6  # an expert that gives a class probability 0 should be outvoted, not obeyed
 
 
@@ -39,6 +40,12 @@ def likelihood_weights(experts: Sequence[Floats], labels: Ints) -> Floats:
     start = np.full(len(experts), 1 / len(experts))
     result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, 4)] * len(experts))
     return result.x.astype(np.float32)  # type: ignore[no-any-return]
+
+
+def clearly_above(new: Floats, old: Floats) -> bool:
+    """Return whether one mean is above another, of the same instances, by more than chance would have it."""
+    gain = new - old
+    return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)))
 
 
 def pool_everywhere(experts: Sequence[Array], weights: Floats) -> Floats:

@@ -35,6 +35,8 @@ class Report:
         Share of training instances whose class the calibrator changes.
     noise_rate : float or None
         Estimated share of wrong labels (of wrong predictions, where no labels were given).
+    swapped : float or None
+        Estimated share of labels that are wrong because they are swapped near a class boundary.
     seconds : dict
         Time by phase.
     """
@@ -48,6 +50,7 @@ class Report:
     agreement: float | None = None
     memorisation: float | None = None
     noise_rate: float | None = None
+    swapped: float | None = None
     references: int | None = None
     weights: dict[str, float] = field(default_factory=dict)
     views: dict[str, str] = field(default_factory=dict)
@@ -70,6 +73,8 @@ class Report:
             f"  class changed for                            {percent(self.changed)}",
             f"  estimated share of wrong labels              {percent(self.noise_rate)}",
         ]
+        if self.swapped:
+            lines.append(f"  of all labels, swapped near a class boundary {percent(self.swapped)}")
         if self.weights:
             weights = ", ".join(f"{name} {weight:.2f}" for name, weight in self.weights.items())
             lines.append(f"  experts: {weights}")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
-from truelabel.calibrators.npc.pool import logs
+from truelabel.calibrators.npc.pool import clearly_above, logs
 from truelabel.neighbours import Neighbours, shares
 from truelabel.progress import Progress
 from truelabel.scale import Scale, moments
 
 CANDIDATES = (5, 10, 20, 40, 80)  # numbers of neighbours that are tried
 SCALES = ("whole", "columns")  # the second has to be clearly better than the first
-CLEARLY = 3.0  # standard errors
 TRIAL_ROWS = 2_000
 QUERY_BLOCK = 8_192
 
@@ -39,7 +38,7 @@ class Vote:
         best: Floats | None = None
         for name in SCALES:
             scale = Scale(name, mean, deviation)
-            index = Neighbours(scale(float32(view, reference)))
+            index = Neighbours(scale(float32(view, reference)), approximate=True)
             vote = cls(scale, max(ks), index, labels, reference, c)
             found = vote.neighbours(view, trial)
             tried = [logs(vote.smoothed(found[:, :k]))[np.arange(len(trial)), labels[trial]] for k in ks]
@@ -66,9 +65,3 @@ class Vote:
         for rows in progress.track(list(row_blocks(len(view), QUERY_BLOCK)), "neighbours"):
             out[rows] = self.smoothed(self.neighbours(view, rows))
         return out
-
-
-def clearly_above(new: Floats, old: Floats) -> bool:
-    """Return whether one mean is above another, of the same instances, by more than chance would have it."""
-    gain = new - old
-    return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)))

@@ -1,0 +1,154 @@
+"""Labels that are swapped between the two likeliest classes, the more the closer these are."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit, softmax
+
+from truelabel import NPC, Predictions
+from truelabel.calibrators.npc.label_noise import estimate_transition, given_label, over_all
+from truelabel.calibrators.npc.swaps import Swapped, Swaps, proven
+
+PROBS = np.array([[0.6, 0.3, 0.1], [0.05, 0.05, 0.9], [0.2, 0.5, 0.3]], dtype=np.float32)
+PAIRS = np.array([[0, 1], [2, 0], [1, 2]])
+
+
+def learned(*weights: float) -> Swaps:
+    swaps = Swaps()
+    with torch.no_grad():
+        swaps.weights.copy_(torch.tensor(weights))
+    return swaps
+
+
+def at_boundary(n: int, rate: float, seed: int = 0, c: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points in the plane, the nearest centre as their class, and the `rate` nearest to a boundary with the next."""
+    rng = np.random.default_rng(seed)
+    angle = 2 * np.pi * np.arange(c) / c
+    x = rng.uniform(-2, 2, size=(n, 2))
+    scores = x @ np.stack([np.cos(angle), np.sin(angle)])
+    order = scores.argsort(axis=1)[:, ::-1]
+    margin = np.diff(-np.sort(-scores, axis=1), axis=1)[:, 0]
+    close = margin >= np.quantile(margin, 1 - rate)
+    return x.astype(np.float32), order[:, 0], np.where(close, order[:, 1], order[:, 0])
+
+
+class TestChances:
+    @pytest.mark.parametrize("weights", [(0.5, 0.3, -1.0), (-1.0, 2.0, 0.5)])
+    def test_they_are_a_logistic_function_of_the_log_odds(self, weights):
+        at_zero, slope, bend = weights
+        margin = np.linspace(0, 6, 13)
+        expected = expit(at_zero + slope * margin - np.log1p(np.exp(bend)) * margin**2)
+        found = learned(*weights).chance(torch.tensor(margin, dtype=torch.float32)).detach()
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+    def test_they_vanish_far_from_a_boundary_however_steep_they_begin(self):
+        steep, margins = learned(3.0, 5.0, 0.0), torch.tensor([1.0, 9.0, 20.0, 1e4])
+        chances = steep.chance(margins).detach()
+        assert chances[0] > 0.99
+        assert (chances[1:] < 1e-3).all()
+        assert chances[3] == chances[2]
+
+    def test_the_two_likeliest_classes_give_each_other_that_share_of_their_labels(self):
+        swaps = learned(0.0, 0.0, -30.0)  # even chances everywhere
+        even = swaps(torch.from_numpy(PROBS).log()).exp().detach().numpy()
+        np.testing.assert_allclose(even, [[0.45, 0.45, 0.1], [0.475, 0.05, 0.475], [0.2, 0.4, 0.4]], atol=1e-5)
+
+    def test_the_same_comes_from_the_network_and_from_arrays(self):
+        swaps = learned(0.4, 0.7, -1.0)
+        by_network = swaps(torch.from_numpy(PROBS).log()).exp().detach()
+        found = swaps.at(PROBS)
+        np.testing.assert_allclose(found.exchange(PROBS), by_network, atol=1e-6)
+        np.testing.assert_array_equal(found.pair[[0, 2]], PAIRS[[0, 2]])
+        assert found.pair[1, 0] == 2
+
+
+class TestExchange:
+    chances = np.array([0.25, 0.0, 1.0], dtype=np.float32)
+
+    def test_only_the_pair_changes_and_certain_swaps_undo_themselves(self):
+        swapped = Swapped(PAIRS, self.chances)
+        once = swapped.exchange(PROBS)
+        np.testing.assert_allclose(once, [[0.525, 0.375, 0.1], PROBS[1], [0.2, 0.3, 0.5]], atol=1e-6)
+        np.testing.assert_allclose(swapped.exchange(once)[1:], PROBS[1:], atol=1e-6)
+        assert PROBS[2, 1] == np.float32(0.5)
+
+    def test_a_label_was_the_other_of_the_pair_before(self):
+        other, chance = Swapped(PAIRS, self.chances).before(np.array([1, 1, 1]))
+        assert other.tolist() == [0, 1, 2]
+        assert chance.tolist() == [0.25, 0, 1]
+
+    def test_rows_can_be_picked(self):
+        picked = Swapped(PAIRS, self.chances)[np.array([2, 0])]
+        assert picked.pair.tolist() == [[1, 2], [0, 1]]
+        assert picked.chance.tolist() == [1, 0.25]
+
+    def test_over_all_instances_it_is_a_transition_matrix(self):
+        swapped = Swapped(PAIRS, self.chances)
+        found = swapped.matrix(PROBS)
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+        mass = PROBS.sum(axis=0)
+        np.testing.assert_allclose(mass @ found, swapped.exchange(PROBS).sum(axis=0), atol=1e-6)
+        assert found[0, 1] == pytest.approx(0.25 * 0.6 / mass[0])
+        assert swapped.share(PROBS) == pytest.approx((0.25 * 0.9 + 0.8) / 3)
+        np.testing.assert_allclose(over_all(np.eye(3), PROBS, swapped), found)
+        assert over_all(found, PROBS, None) is found
+
+
+class TestBayesRule:
+    transition = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.0, 0.1, 0.9]])
+
+    def test_a_label_is_heard_through_the_swap_and_t(self):
+        """p(ỹ | y) sums over what the label was before: itself, or the other of the pair."""
+        swapped = Swapped(PAIRS[:1], np.array([0.25], dtype=np.float32))
+        found = given_label(PROBS[:1], self.transition, np.array([1]), 1.0, swapped)
+        by_hand = PROBS[0] * (0.75 * self.transition[:, 1] + 0.25 * self.transition[:, 0])
+        np.testing.assert_allclose(found[0], by_hand / by_hand.sum(), rtol=1e-5)
+
+    def test_t_is_counted_on_labels_as_they_were_before_swaps(self):
+        """Sure instances of class 0, one label in four swapped with 1: T has no noise, but over all it has."""
+        believed = np.tile(np.array([0.9, 0.1, 0.0], dtype=np.float32), (400, 1))
+        labels = np.repeat([0, 1], [300, 100])
+        swapped = Swapped(np.tile([0, 1], (400, 1)), np.full(400, 0.25, dtype=np.float32))
+        plain, _ = estimate_transition(believed, labels)
+        found, _ = estimate_transition(believed, labels, swapped=swapped)
+        # Bayes' rule: a label 1 was a 0 with probability 0.25 · 0.9 / (0.25 · 0.9 + 0.75 · 0.1), a label 0 was a 1 ...
+        stayed = 0.75 * 0.9 / (0.75 * 0.9 + 0.25 * 0.1)
+        was_zero = 0.25 * 0.9 / (0.25 * 0.9 + 0.75 * 0.1)
+        assert plain[0, 0] == pytest.approx(0.75, abs=0.01)
+        assert found[0, 0] == pytest.approx((300 * stayed + 100 * was_zero) / 400, abs=0.01)
+
+
+class TestProof:
+    def test_labels_that_are_swapped_prove_it(self):
+        rng = np.random.default_rng(0)
+        probs = softmax(2 * rng.normal(size=(2000, 3)), axis=1).astype(np.float32)
+        swaps = learned(2.0, 0.0, -1.0)
+        through = swaps.at(probs).exchange(probs)
+        labels = (rng.random((2000, 1)) > through.cumsum(axis=1)).sum(axis=1).clip(max=2)
+        assert proven(swaps, probs, labels)
+
+    def test_labels_that_are_not_do_not(self):
+        rng = np.random.default_rng(0)
+        probs = softmax(2 * rng.normal(size=(2000, 3)), axis=1).astype(np.float32)
+        labels = (rng.random((2000, 1)) > probs.cumsum(axis=1)).sum(axis=1).clip(max=2)
+        assert not proven(Swaps(), probs, labels)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_labels_swapped_at_the_boundary_are_seen_through(seed):
+    """Two labels in five are wrong, all of them foreseeable, and the classifier has learned every one."""
+    x, truth, noisy = at_boundary(3000, 0.4, seed)
+    said = Predictions(0.01 + 0.97 * np.eye(3)[noisy], x, labels=noisy)
+    npc = NPC(random_state=seed, progress=False).fit(said)
+    assert (noisy == truth).mean() == pytest.approx(0.6, abs=0.001)
+    assert (npc.predict(said) == truth).mean() > 0.9
+    assert npc.report_.swapped == pytest.approx(0.4, abs=0.12)
+    assert npc.report_.noise_rate == pytest.approx(0.4, abs=0.12)
+    assert "swapped near a class boundary" in str(npc.report_)
+
+
+def test_where_none_is_swapped_none_is_found(problem):
+    made = problem(n=400)
+    npc = NPC(random_state=0, progress=False).fit(made.said)
+    assert npc.report_.swapped == 0
+    assert "swapped" not in str(npc.report_)
