@@ -129,11 +129,11 @@ def _fitted(predictions: Predictions, labels: Ints, calibrator: Calibrator, know
     fitted.set_params(prior=remembering).fit(predictions, trusted=known)
     fitted.set_params(prior=None)
     assert remembering.said is not None
-    return _asked(predictions, labels, fitted, known, remembering.said.shares)
+    return _asked(predictions, labels, fitted, known, remembering.said)
 
 
 def _asked(
-    predictions: Predictions, labels: Ints, calibrator: Calibrator, known: Ints | None, belief: Floats | None = None
+    predictions: Predictions, labels: Ints, calibrator: Calibrator, known: Ints | None, belief: Belief | None = None
 ) -> LabelPosterior:
     from truelabel.calibrators.npc.label_noise import estimate_transition, given_label, settle
 
@@ -142,11 +142,15 @@ def _asked(
     if transition is None or shares is None:
         transition, shares = estimate_transition(calibrated, labels, known=known)
         sharpness = _sharpness(calibrated, transition, shares, labels)
-    probs = settle(given_label(calibrated, transition, labels, sharpness), known)
+    if belief is None or belief.swapped is None or belief.before_swaps is None:
+        heard = given_label(calibrated, transition, labels, sharpness)
+    else:
+        heard = given_label(calibrated, belief.before_swaps, labels, sharpness, belief.swapped)
+    probs = settle(heard, known)
     if belief is None:
         opinions = (wrong_by_class(probs, labels), _by_transition(labels, transition, shares))
         return LabelPosterior(probs, opinions, transition, calibrator)
-    opinions = (wrong_by_class(probs, labels), wrong_by_class(belief, labels))
+    opinions = (wrong_by_class(probs, labels), wrong_by_class(belief.shares, labels))
     return LabelPosterior(probs, opinions, transition, calibrator)
 
 

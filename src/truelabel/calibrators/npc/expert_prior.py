@@ -141,6 +141,8 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             withheld=withheld,
             transition=whole,
             class_shares=class_shares,
+            swapped=swapped,
+            before_swaps=transition,
             facts={
                 "memorisation": memorised,
                 "noise_rate": noise_rate,

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
 from truelabel.calibrators.npc.heads import FoldHeads
+from truelabel.calibrators.npc.swaps import Swapped
 from truelabel.neighbours import Neighbours, inverse_distance, shares
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
@@ -44,6 +45,8 @@ class Belief:
         Instances whose p(ŷ | x) the autoencoder is not shown, since the classifier memorised their labels.
     transition, class_shares : arrays, optional
         T[y, ỹ] = p(ỹ | y) of the labels, and p(y), where the prior estimates them.
+    swapped : Swapped, optional
+        Where labels are swapped near a class boundary; then `before_swaps` is T of the labels before they are.
     facts : mapping
         Findings for the report.
     """
@@ -56,6 +59,8 @@ class Belief:
     withheld: Array | None = None
     transition: Array | None = None
     class_shares: Array | None = None
+    swapped: Swapped | None = None
+    before_swaps: Array | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
 
