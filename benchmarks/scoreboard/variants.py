@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from truelabel import NPC, Predictions
-from truelabel.calibrators.npc import calibrator, expert_prior, label_noise, memorisation, training
+from truelabel.calibrators.npc import calibrator, expert_prior, heads, label_noise, memorisation, training
 from truelabel.calibrators.npc.expert_prior import ExpertPrior
 from truelabel.calibrators.npc.prior import Belief
 
@@ -64,15 +64,7 @@ def no_transition() -> Iterator[Check]:
 @contextmanager
 def no_swaps() -> Iterator[Check]:
     """The heads predict the labels as they are."""
-    out_of_fold = expert_prior.out_of_fold
-
-    def plain(*args: Any, swaps: Any, **settings: Any) -> Any:
-        return out_of_fold(*args, **settings)
-
-    with (
-        patch.object(expert_prior, "out_of_fold", plain),
-        patch.object(expert_prior, "proven", lambda *_: False),
-    ):
+    with patch.object(heads, "suspected", lambda *_: False):
         yield lambda npc, said: npc.report_.swapped == 0
 
 

@@ -109,19 +109,47 @@ def test_the_heads_are_those_of_the_best_epoch_out_of_fold(problem):
     assert loss(HeadSettings(epochs=60, least_steps=1, patience=1000)) <= by_epochs[-1]
 
 
-def test_swaps_are_learned_along_and_kept_from_the_same_epoch(problem):
-    """Through the swaps that come back, the labels are as likely as they ever were out of fold."""
-    made = problem(n=150, rate=0.4)
-    rows = np.arange(150)
+class TestThroughSwaps:
+    """Two labels in five are swapped with the next class, along lines that cut a square into stripes."""
 
-    def loss(settings):
+    @staticmethod
+    def striped(n: int = 1500):
+        x = np.random.default_rng(0).uniform(0, 3, size=(n, 2)).astype(np.float32)
+        truth = x[:, 0].astype(np.int64)
+        nearest = np.clip(np.round(x[:, 0]), 1, 2)
+        swapped = np.abs(x[:, 0] - nearest) < 0.3
+        other = np.where(x[:, 0] < nearest, truth + 1, truth - 1)
+        return x, truth, np.where(swapped, other, truth)
+
+    def test_heads_speak_of_labels_before_they_are_swapped(self):
+        x, truth, noisy = self.striped()
+        assert np.mean(noisy == truth) == pytest.approx(0.6, abs=0.02)
         swaps = Swaps()
-        found = foretold(made.x, made.noisy, 3, settings=settings, swaps=swaps)
-        assert not torch.equal(swaps.weights, Swaps().weights)
-        return -np.log(swaps.at(found).exchange(found)[rows, made.noisy]).mean()
+        found, heads = foretold_by(x, noisy, 3, swaps=swaps)
+        assert swaps.used
+        assert (found.argmax(axis=1) == truth).mean() > 0.9
+        assert (swaps.at(found).exchange(found).argmax(axis=1) == noisy).mean() > 0.85
+        with torch.no_grad():
+            spoken = heads(torch.from_numpy(Scale("columns", *moments(x))(x))).softmax(dim=2).mean(dim=0)
+        assert (spoken.argmax(dim=1).numpy() == truth).mean() > 0.9
 
-    by_epochs = [loss(HeadSettings(epochs=e, least_steps=1, patience=1000)) for e in range(1, 9)]
-    assert loss(HeadSettings(epochs=60, least_steps=1, patience=1000)) <= min(by_epochs) + 1e-5
+    def test_swaps_are_those_of_the_best_epoch(self):
+        """Through the swaps that come back, labels are as likely as they ever were out of fold."""
+        x, _, noisy = self.striped()
+
+        def loss(epochs):
+            swaps = Swaps()
+            found = foretold(x, noisy, 3, settings=HeadSettings(epochs=epochs, patience=1000), swaps=swaps)
+            return -np.log(swaps.at(found).exchange(found)[np.arange(len(x)), noisy]).mean()
+
+        assert loss(60) <= min(loss(epochs) for epochs in (34, 40, 50)) + 1e-5
+
+    def test_heads_are_the_same_where_nothing_is_swapped(self, problem):
+        made = problem(n=200)
+        swaps = Swaps()
+        found = foretold(made.x, made.noisy, 3, swaps=swaps)
+        assert not swaps.used
+        np.testing.assert_array_equal(found, foretold(made.x, made.noisy, 3))
 
 
 def test_the_heads_of_all_folds_are_networks_of_their_own():

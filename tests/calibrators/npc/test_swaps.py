@@ -6,8 +6,15 @@ import torch
 from scipy.special import expit, softmax
 
 from truelabel import NPC, Predictions
-from truelabel.calibrators.npc.label_noise import estimate_transition, given_label, over_all
-from truelabel.calibrators.npc.swaps import Swapped, Swaps, proven
+from truelabel.calibrators.npc.label_noise import (
+    estimate_transition,
+    given_label,
+    likeliest_transition,
+    over_all,
+    proven,
+    suspected,
+)
+from truelabel.calibrators.npc.swaps import Swapped, Swaps
 
 PROBS = np.array([[0.6, 0.3, 0.1], [0.05, 0.05, 0.9], [0.2, 0.5, 0.3]], dtype=np.float32)
 PAIRS = np.array([[0, 1], [2, 0], [1, 2]])
@@ -118,6 +125,21 @@ class TestBayesRule:
         assert found[0, 0] == pytest.approx((300 * stayed + 100 * was_zero) / 400, abs=0.01)
 
 
+class TestTheLikeliestTransition:
+    def test_it_is_the_one_that_labels_were_drawn_with(self):
+        rng = np.random.default_rng(0)
+        transition = np.array([[0.7, 0.3, 0.0], [0.0, 0.9, 0.1], [0.2, 0.2, 0.6]])
+        probs = softmax(3 * rng.normal(size=(20_000, 3)), axis=1).astype(np.float32)
+        rows = probs @ transition
+        labels = (rng.random((20_000, 1)) > rows.cumsum(axis=1)).sum(axis=1).clip(max=2)
+        np.testing.assert_allclose(likeliest_transition(probs, labels), transition, atol=0.03)
+
+    def test_a_label_that_does_not_occur_is_no_trouble(self):
+        found = likeliest_transition(PROBS, np.array([0, 0, 1]))
+        assert np.isfinite(found).all()
+        assert (found[:, 2] == 0).all()
+
+
 class TestProof:
     def test_labels_that_are_swapped_prove_it(self):
         rng = np.random.default_rng(0)
@@ -126,12 +148,22 @@ class TestProof:
         through = swaps.at(probs).exchange(probs)
         labels = (rng.random((2000, 1)) > through.cumsum(axis=1)).sum(axis=1).clip(max=2)
         assert proven(swaps, probs, labels)
+        assert suspected(torch.from_numpy(probs).log(), torch.from_numpy(labels))
 
     def test_labels_that_are_not_do_not(self):
         rng = np.random.default_rng(0)
         probs = softmax(2 * rng.normal(size=(2000, 3)), axis=1).astype(np.float32)
         labels = (rng.random((2000, 1)) > probs.cumsum(axis=1)).sum(axis=1).clip(max=2)
         assert not proven(Swaps(), probs, labels)
+        assert not suspected(torch.from_numpy(probs).log(), torch.from_numpy(labels))
+
+    def test_labels_that_a_transition_matrix_explains_do_not_either(self):
+        """Three in ten of one class have the label of the next: swaps explain that well, T better."""
+        rng = np.random.default_rng(0)
+        probs = softmax(4 * rng.normal(size=(4000, 3)), axis=1).astype(np.float32)
+        rows = probs @ np.array([[0.7, 0.3, 0.0], [0.0, 0.7, 0.3], [0.0, 0.0, 1.0]])
+        labels = (rng.random((4000, 1)) > rows.cumsum(axis=1)).sum(axis=1).clip(max=2)
+        assert not suspected(torch.from_numpy(probs).log(), torch.from_numpy(labels))
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,19 +17,18 @@ from truelabel.calibrators.npc.label_noise import (
     given_label,
     matching_sharpness,
     over_all,
+    proven,
     settle,
 )
 from truelabel.calibrators.npc.memorisation import contradicts, discount, judge
-from truelabel.calibrators.npc.pool import likelihood_weights, pool_everywhere
+from truelabel.calibrators.npc.pool import evidence, likelihood_weights, pool_everywhere
 from truelabel.calibrators.npc.prior import Belief
-from truelabel.calibrators.npc.swaps import Swapped, Swaps, proven
+from truelabel.calibrators.npc.swaps import Swapped, Swaps
 from truelabel.calibrators.npc.votes import Vote
 from truelabel.neighbours import stratified
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 
-EVIDENCE_CELLS = 4_000_000  # probabilities of an expert that pooling weights are fitted on, at most
-EVIDENCE_ROWS = 20_000  # ... and rows
 MOST_IN_SAMPLE = 2 / 3  # of the weight, for a classifier that saw the labels
 HEARD = 0.1  # memorisation up to which the classifier is heard in counting T
 SHOWN = 0.5  # trust from which the autoencoder sees what the classifier says of its training instances
@@ -83,7 +83,7 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         labels = predictions.hard if predictions.labels is None else predictions.labels
         learned = labels if known is None else np.where(known >= 0, known, labels)
         experts = self._ask(predictions, learned, rng, device=device, seed=seed, progress=progress)
-        asked = _some(len(labels), predictions.n_classes, rng)
+        asked = evidence(len(labels), predictions.n_classes, rng)
         weights = experts.weights(learned, asked)
         swapped = experts.swapped(weights)
         told = experts.before_swaps(swapped)
@@ -166,19 +166,22 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
     ) -> _Experts:
         c = predictions.n_classes
         reference = stratified(labels, self.reference, rng)
-        some = _some(len(labels), c, np.random.default_rng(seed))
         said: dict[tuple[str, str], Floats] = {}
         votes: dict[str, Vote] = {}
         heads: dict[str, FoldHeads] = {}
-        swaps: dict[str, Swaps | None] = {}
+        swaps: dict[str, Swaps | None] = dict.fromkeys(predictions.views)
         for name, view in predictions.views.items():
             vote = votes[name] = Vote.best(view, labels, reference, c, self.k, rng)
             said[name, "vote"] = vote.everywhere(view, progress)
-            learned = Swaps()
-            said[name, "head"], heads[name] = out_of_fold(
-                view, vote.scale, labels, reference, c, device=device, seed=seed, progress=progress, swaps=learned
+            told = functools.partial(
+                out_of_fold, view, vote.scale, labels, reference, c, device=device, seed=seed, progress=progress
             )
-            swaps[name] = learned if proven(learned, said[name, "head"][some], labels[some]) else None
+            learned = Swaps()
+            said[name, "head"], heads[name] = told(swaps=learned)
+            if learned.used and proven(learned, said[name, "head"], labels):
+                swaps[name] = learned
+            elif learned.used:
+                said[name, "head"], heads[name] = told()
         return _Experts(list(said), list(said.values()), votes, heads, swaps, reference)
 
     def _useful(self, by_view: dict[str, float]) -> list[str]:
@@ -251,9 +254,3 @@ def in_sample(joint: Floats, without: Floats) -> Floats:
     others = without if share == MOST_IN_SAMPLE else joint[:-1]
     others = others * ((1 - share) * total / max(float(others.sum()), 1e-6))
     return np.append(others, share * total).astype(np.float32)
-
-
-def _some(n: int, c: int, rng: np.random.Generator) -> Ints:
-    """Pick rows that pooling weights are fitted on."""
-    rows = min(n, EVIDENCE_ROWS, max(1_000, EVIDENCE_CELLS // c))
-    return np.sort(rng.choice(n, rows, replace=False))

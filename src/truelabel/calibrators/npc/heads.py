@@ -14,12 +14,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
+from truelabel.calibrators.npc.label_noise import suspected
 from truelabel.calibrators.npc.swaps import Swaps
 from truelabel.progress import Progress
 from truelabel.scale import Scale
 
 FOLDS = 5
 PATIENT_STEPS = 100  # an epoch of small data is too short to lose patience by
+SIMPLE_STEPS = 100  # after which heads know the simplest boundary
 
 
 class FoldHeads(nn.Module):
@@ -71,8 +73,11 @@ def out_of_fold(
 
     The heads train on the `reference` rows, cut into folds. A reference row is predicted by the head of its fold,
     any other by the mean of all heads. Of the states after each epoch the one with the best likelihood of the
-    (noisy) labels out of fold is kept. With `swaps`, which learn along, the heads predict the labels through them,
-    and what is returned is what they say of labels before they are swapped.
+    (noisy) labels out of fold is kept.
+
+    With `swaps`, heads that know the simplest boundary only are asked whether labels are swapped near it. If so, they
+    learn to predict the labels through swaps, which learn along, and what is returned is said of labels before they
+    are swapped.
     """
     settings = settings or HeadSettings()
     rng = np.random.default_rng(seed)
@@ -84,27 +89,37 @@ def out_of_fold(
     seen = [torch.from_numpy(np.flatnonzero(fold_of != f)) for f in range(folds)]
     fold = torch.from_numpy(fold_of).to(device)
     heads = FoldHeads(folds, x.shape[1], settings.hidden, n_classes).to(device)
-    learned = nn.ModuleList([heads] if swaps is None else [heads, swaps.to(device)])
-    groups = [{"params": list(heads.parameters()), "weight_decay": settings.weight_decay}]
-    if swaps is not None:
-        groups.append({"params": list(swaps.parameters()), "lr": settings.swaps_rate})
-    optimizer = torch.optim.Adam(groups, lr=settings.learning_rate, fused=device.type != "mps")
+    learned = nn.ModuleList([heads])
+    optimizer = torch.optim.Adam(
+        heads.parameters(),
+        lr=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        fused=device.type != "mps",
+    )
     shortest = min(len(rows) for rows in seen)
     batch = max(8, min(settings.batch_size, shortest // 4))
     per_epoch = max(1, shortest // batch)
     epochs = max(settings.epochs, math.ceil(settings.least_steps / per_epoch))
     best, kept, since = math.inf, None, 0
-    for _ in progress.track(range(epochs), "out-of-fold heads"):
+    through: Swaps | None = None
+    for epoch in progress.track(range(1, epochs + 1), "out-of-fold heads"):
         orders = torch.stack([rows[torch.randperm(len(rows))[: per_epoch * batch]] for rows in seen]).to(device)
         for step in range(per_epoch):
             picked = orders[:, step * batch : (step + 1) * batch]
-            said = torch.log_softmax(heads(x[picked]), dim=-1)
-            loss = functional.nll_loss((said if swaps is None else swaps(said)).flatten(0, 1), y[picked].flatten())
+            loss = _loss(torch.log_softmax(heads(x[picked]), dim=-1).flatten(0, 1), y[picked].flatten(), through)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         held_out = _own_fold(heads, x, fold)
-        loss_out = _loss(held_out, y, swaps)
+        if swaps is not None and epoch == math.ceil(SIMPLE_STEPS / per_epoch):
+            swaps.used = suspected(held_out, y)
+            if swaps.used:
+                through = swaps.to(device)
+                learned.append(swaps)
+                optimizer.add_param_group({"params": swaps.parameters(), "lr": settings.swaps_rate, "weight_decay": 0})
+                best = math.inf
+        with torch.inference_mode():
+            loss_out = float(_loss(held_out, y, through))
         since += 1
         if loss_out < best:
             since = 0
@@ -116,9 +131,8 @@ def out_of_fold(
     return _everywhere(heads, view, scale, reference, kept[1], n_classes, device), heads
 
 
-@torch.inference_mode()
-def _loss(said: Tensor, labels: Tensor, swaps: Swaps | None) -> float:
-    return float(functional.nll_loss(said if swaps is None else swaps(said), labels))
+def _loss(said: Tensor, labels: Tensor, swaps: Swaps | None) -> Tensor:
+    return functional.nll_loss(said if swaps is None else swaps(said), labels)
 
 
 @torch.inference_mode()

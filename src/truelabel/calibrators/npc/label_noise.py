@@ -7,9 +7,12 @@ instance's label say about it.
 from __future__ import annotations
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from truelabel.arrays import Array, Floats, Ints, row_blocks
-from truelabel.calibrators.npc.swaps import Swapped
+from truelabel.calibrators.npc.pool import clearly_above, evidence, likelihood_weights, logs, pool
+from truelabel.calibrators.npc.swaps import Swapped, Swaps
 
 SUREST = 0.2  # share of the instances believed to be of a class that its row of T is counted on
 CLOSE = 0.95  # ... and all that are nearly as sure
@@ -17,6 +20,8 @@ FEWEST = 50  # ... but not fewer than these, where there are so many
 TINY = 1e-12
 BLOCK = 16_384
 SHARPEST = 8.0
+SHARPNESSES = (1.0, 2.0, 4.0, 8.0)  # of beliefs that the likeliest T is looked for with
+ROUNDS = 20  # of expectation and maximisation
 
 
 def estimate_transition(
@@ -110,6 +115,47 @@ def _row(counts: Array, y: int, right: float) -> Array:
 def over_all(transition: Array, probs: Floats, swapped: Swapped | None) -> Array:
     """Return T over all instances, swaps near a boundary included."""
     return transition if swapped is None else transition @ swapped.matrix(probs)
+
+
+def suspected(said: Tensor, labels: Tensor) -> bool:
+    """Return whether swaps, fitted to what is said of the labels out of fold (log p), are proven.
+
+    This is asked of heads that have learned little more than the simplest boundary. Later they have bent around the
+    swapped labels, and see no need for swaps.
+    """
+    rows = torch.from_numpy(evidence(said.shape[0], said.shape[1], np.random.default_rng(0))).to(said.device)
+    swaps = Swaps().to(said.device)
+    return proven(swaps, swaps.fit(said[rows], labels[rows]).cpu().numpy(), labels[rows].cpu().numpy())
+
+
+def proven(swaps: Swaps, probs: Floats, labels: Ints) -> bool:
+    """Return whether `probs` predict the labels clearly better through swaps than through any transition matrix.
+
+    With two classes, or noise that goes one way, a transition matrix does what swaps do, and does it from a count. It
+    may have `probs` at any temperature.
+    """
+    some = evidence(probs.shape[0], probs.shape[1], np.random.default_rng(0))
+    probs, labels, rows = probs[some], labels[some], np.arange(len(some))
+    through_swaps = logs(swaps.at(probs).exchange(probs))[rows, labels]
+    for sharpness in (*SHARPNESSES, likelihood_weights([probs], labels)[0]):
+        clean = pool([probs], np.array([sharpness]))
+        otherwise = clean @ likeliest_transition(clean, labels).astype(np.float32)
+        if not clearly_above(through_swaps, logs(otherwise)[rows, labels]):
+            return False
+    return True
+
+
+def likeliest_transition(probs: Floats, labels: Ints) -> Array:
+    """Return the T under which the labels are likeliest, where p(y | x) is `probs`."""
+    c = probs.shape[1]
+    transition: Array = 0.9 * np.eye(c) + 0.1 / c
+    at = [np.flatnonzero(labels == k) for k in range(c)]
+    for _ in range(ROUNDS):
+        came = probs * transition.T[labels]
+        came /= np.maximum(came.sum(axis=1, keepdims=True), TINY)
+        counts = np.stack([came[rows].sum(axis=0) for rows in at], axis=1)
+        transition = counts / np.maximum(counts.sum(axis=1, keepdims=True), TINY)
+    return transition
 
 
 def denoise(believed: Floats, transition: Array) -> Floats:

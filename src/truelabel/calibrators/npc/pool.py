@@ -11,6 +11,8 @@ from scipy.special import log_softmax, softmax
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
 
 BLOCK = 8_192
+EVIDENCE_CELLS = 4_000_000  # probabilities of an expert that are looked at where all are not needed, at most
+EVIDENCE_ROWS = 20_000  # ... and rows
 CLEARLY = 3.0  # standard errors
 FLOOR = 1e-6  # an expert that gives a class probability 0 should be outvoted, not obeyed
 
@@ -40,6 +42,12 @@ def likelihood_weights(experts: Sequence[Floats], labels: Ints) -> Floats:
     start = np.full(len(experts), 1 / len(experts))
     result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, 4)] * len(experts))
     return result.x.astype(np.float32)  # type: ignore[no-any-return]
+
+
+def evidence(n: int, c: int, rng: np.random.Generator) -> Ints:
+    """Pick rows that are enough to fit a few weights on, or to compare two experts by."""
+    rows = min(n, EVIDENCE_ROWS, max(1_000, EVIDENCE_CELLS // c))
+    return np.sort(rng.choice(n, rows, replace=False))
 
 
 def clearly_above(new: Floats, old: Floats) -> bool:

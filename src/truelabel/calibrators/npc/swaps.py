@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from truelabel.arrays import Array, Floats, Ints, row_blocks
-from truelabel.calibrators.npc.pool import clearly_above, likelihood_weights, logs, pool
 
 START = (-0.5, 0.0, -1.0)  # at first a third of the labels at the boundary are swapped, and none far from it
 WIDEST = 20.0  # log-odds from which all margins are alike
@@ -26,12 +25,14 @@ BLOCK = 16_384
 class Swaps(nn.Module):
     """The chance that a label is swapped between the two likeliest classes, as a function of their log-odds.
 
-    A logistic function of a polynomial of degree two that falls in the end: labels far from a boundary stay.
+    A logistic function of a polynomial of degree two that falls in the end: labels far from a boundary stay. `used` is
+    whether heads have learned through them.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.weights = nn.Parameter(torch.tensor(START))
+        self.used = False
 
     def chance(self, margin: Tensor) -> Tensor:
         """Return the chance of a swap at these log-odds of the likeliest class against the next."""
@@ -48,6 +49,21 @@ class Swaps(nn.Module):
         swapped = probs + torch.cat([-moved, moved], dim=-1)
         return log_probs.scatter(-1, pair, swapped.clamp_min(TINY).log())
 
+    def fit(self, log_probs: Tensor, labels: Tensor) -> Tensor:
+        """Choose the chances under which labels are likeliest; return p before swaps, at its best temperature."""
+        sharpness = nn.Parameter(torch.zeros((), device=log_probs.device))
+        optimizer = torch.optim.LBFGS([*self.parameters(), sharpness], max_iter=60, line_search_fn="strong_wolfe")
+
+        def loss() -> Tensor:
+            optimizer.zero_grad()
+            said = torch.log_softmax(log_probs * sharpness.exp(), dim=-1)
+            value = functional.nll_loss(self(said), labels)
+            value.backward()  # type: ignore[no-untyped-call]
+            return value
+
+        optimizer.step(loss)  # type: ignore[no-untyped-call]
+        return torch.softmax(log_probs * sharpness.detach().exp(), dim=-1)
+
     @torch.inference_mode()
     def at(self, probs: Floats) -> Swapped:
         """Return which labels are swapped, and with what chance, where p before swaps is `probs`."""
@@ -59,16 +75,6 @@ class Swaps(nn.Module):
             pair[rows] = found.numpy()
             chance[rows] = self.chance(best[:, 0] - best[:, 1]).numpy()
         return Swapped(pair, chance)
-
-
-def proven(swaps: Swaps, probs: Floats, labels: Ints) -> bool:
-    """Return whether labels are clearly better predicted through swaps than by `probs` alone, at its best temperature.
-
-    Where hardly anything can be learned from the labels, swaps stay near where they start, and mean nothing.
-    """
-    rows = np.arange(len(labels))
-    alone = pool([probs], likelihood_weights([probs], labels))
-    return clearly_above(logs(swaps.at(probs).exchange(probs))[rows, labels], logs(alone)[rows, labels])
 
 
 @dataclass(frozen=True)
