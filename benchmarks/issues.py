@@ -21,7 +21,7 @@ Measured on the training set, whose true labels nothing else sees:
 - the estimated number of wrong labels with its 90 % interval, cleanlab's estimate by its own protocol, and the truth.
 
 --extra adds what nothing is asked of: clean labels, and similarity-reflected noise of 40 %, which moves the borders
-between classes and so is beyond anything that looks for labels unlike their neighbours'.
+between classes, so that few labels are unlike their neighbours'.
 
 --out holds one line of JSON a cell and seed, and what it holds is not run again, so that an interrupted run goes on
 where it stopped. `pip install cleanlab` first.

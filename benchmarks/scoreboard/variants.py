@@ -292,6 +292,7 @@ def experts_asked_once() -> Iterator[None]:
             labels,
             torch.get_rng_state().numpy(),
             repr((list(said.views), rng.bit_generator.state, said.n_classes, self.get_params(), settings["seed"])),
+            heads.suspected.__qualname__,
         )
         if key not in kept:
             while len(kept) >= KEPT:
