@@ -141,21 +141,28 @@ class TestTheLikeliestTransition:
 
 
 class TestProof:
-    def test_labels_that_are_swapped_prove_it(self):
-        rng = np.random.default_rng(0)
-        probs = softmax(2 * rng.normal(size=(2000, 3)), axis=1).astype(np.float32)
-        swaps = learned(2.0, 0.0, -1.0)
-        through = swaps.at(probs).exchange(probs)
-        labels = (rng.random((2000, 1)) > through.cumsum(axis=1)).sum(axis=1).clip(max=2)
-        assert proven(swaps, probs, labels)
-        assert suspected(torch.from_numpy(probs).log(), torch.from_numpy(labels))
+    rng = np.random.default_rng(0)
+    probs = softmax(2 * rng.normal(size=(4000, 3)), axis=1).astype(np.float32)
 
-    def test_labels_that_are_not_do_not(self):
-        rng = np.random.default_rng(0)
-        probs = softmax(2 * rng.normal(size=(2000, 3)), axis=1).astype(np.float32)
-        labels = (rng.random((2000, 1)) > probs.cumsum(axis=1)).sum(axis=1).clip(max=2)
-        assert not proven(Swaps(), probs, labels)
-        assert not suspected(torch.from_numpy(probs).log(), torch.from_numpy(labels))
+    def drawn(self, rows: np.ndarray) -> np.ndarray:
+        draws = np.random.default_rng(1).random((len(rows), 1))
+        return (draws > rows.cumsum(axis=1)).sum(axis=1).clip(max=rows.shape[1] - 1)
+
+    @pytest.mark.parametrize(("at_zero", "expected"), [(2.0, True), (-0.2, False)])
+    def test_labels_prove_it_where_more_are_swapped_than_not(self, at_zero, expected):
+        """Below one half it may be something else that swaps explain better than a transition matrix."""
+        swaps = learned(at_zero, 0.0, -1.0)
+        labels = self.drawn(swaps.at(self.probs).exchange(self.probs))
+        assert suspected(torch.from_numpy(self.probs).log(), torch.from_numpy(labels))
+        assert proven(swaps, self.probs, self.probs, labels) is expected
+
+    def test_heads_that_do_as_well_without_swaps_are_believed(self):
+        swaps = learned(2.0, 0.0, -1.0)
+        through = swaps.at(self.probs).exchange(self.probs)
+        assert not proven(swaps, self.probs, through, self.drawn(through))
+
+    def test_labels_that_are_not_swapped_are_not_suspected(self):
+        assert not suspected(torch.from_numpy(self.probs).log(), torch.from_numpy(self.drawn(self.probs)))
 
     def test_labels_that_a_transition_matrix_explains_do_not_either(self):
         """Three in ten of one class have the label of the next: swaps explain that well, T better."""

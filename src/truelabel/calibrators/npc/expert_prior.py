@@ -178,10 +178,12 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             )
             learned = Swaps()
             said[name, "head"], heads[name] = told(swaps=learned)
-            if learned.used and proven(learned, said[name, "head"], labels):
-                swaps[name] = learned
-            elif learned.used:
-                said[name, "head"], heads[name] = told()
+            if learned.used:
+                plain, plain_heads = told()
+                if proven(learned, said[name, "head"], plain, labels):
+                    swaps[name] = learned
+                else:
+                    said[name, "head"], heads[name] = plain, plain_heads
         return _Experts(list(said), list(said.values()), votes, heads, swaps, reference)
 
     def _useful(self, by_view: dict[str, float]) -> list[str]:

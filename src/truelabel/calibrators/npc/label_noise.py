@@ -20,6 +20,8 @@ FEWEST = 50  # ... but not fewer than these, where there are so many
 TINY = 1e-12
 BLOCK = 16_384
 SHARPEST = 8.0
+PROOF = 1.5  # standard errors by which heads that learned through swaps are better than heads that did not
+FEW_SWAPPED = 0.01  # share of the instances whose label must be likelier swapped than not
 SHARPNESSES = (1.0, 2.0, 4.0, 8.0)  # of beliefs that the likeliest T is looked for with
 ROUNDS = 20  # of expectation and maximisation
 
@@ -118,17 +120,31 @@ def over_all(transition: Array, probs: Floats, swapped: Swapped | None) -> Array
 
 
 def suspected(said: Tensor, labels: Tensor) -> bool:
-    """Return whether swaps, fitted to what is said of the labels out of fold (log p), are proven.
+    """Return whether swaps, fitted to what is said of the labels out of fold (log p), explain them.
 
     This is asked of heads that have learned little more than the simplest boundary. Later they have bent around the
     swapped labels, and see no need for swaps.
     """
     rows = torch.from_numpy(evidence(said.shape[0], said.shape[1], np.random.default_rng(0))).to(said.device)
     swaps = Swaps().to(said.device)
-    return proven(swaps, swaps.fit(said[rows], labels[rows]).cpu().numpy(), labels[rows].cpu().numpy())
+    return explain(swaps, swaps.fit(said[rows], labels[rows]).cpu().numpy(), labels[rows].cpu().numpy())
 
 
-def proven(swaps: Swaps, probs: Floats, labels: Ints) -> bool:
+def proven(swaps: Swaps, probs: Floats, plain: Floats, labels: Ints) -> bool:
+    """Return whether `probs` predict the labels out of fold better through swaps than `plain` does without.
+
+    And somewhere more labels have to be swapped than not: that is what no noise does that leaves most labels of each
+    class right, however it depends on the class.
+    """
+    rows = np.arange(len(labels))
+    swapped = swaps.at(probs)
+    through = logs(swapped.exchange(probs)[rows, labels])
+    return bool(np.mean(swapped.chance > 0.5) >= FEW_SWAPPED) and clearly_above(
+        through, logs(plain[rows, labels]), PROOF
+    )
+
+
+def explain(swaps: Swaps, probs: Floats, labels: Ints) -> bool:
     """Return whether `probs` predict the labels clearly better through swaps than through any transition matrix.
 
     With two classes, or noise that goes one way, a transition matrix does what swaps do, and does it from a count. It

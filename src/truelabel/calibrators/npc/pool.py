@@ -50,10 +50,10 @@ def evidence(n: int, c: int, rng: np.random.Generator) -> Ints:
     return np.sort(rng.choice(n, rows, replace=False))
 
 
-def clearly_above(new: Floats, old: Floats) -> bool:
-    """Return whether one mean is above another, of the same instances, by more than chance would have it."""
+def clearly_above(new: Floats, old: Floats, errors: float = CLEARLY) -> bool:
+    """Return whether one mean is above another, of the same instances, by so many standard errors."""
     gain = new - old
-    return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)))
+    return bool(gain.mean() > errors * gain.std() / np.sqrt(len(gain)))
 
 
 def pool_everywhere(experts: Sequence[Array], weights: Floats) -> Floats:
