@@ -18,6 +18,7 @@ import torch
 from truelabel import NPC, Predictions
 from truelabel.calibrators.npc import calibrator, expert_prior, heads, label_noise, memorisation, training
 from truelabel.calibrators.npc.expert_prior import ExpertPrior
+from truelabel.calibrators.npc.memorisation import MOST, Judgement
 from truelabel.calibrators.npc.prior import Belief
 
 Check = Callable[[NPC, Predictions], bool]
@@ -134,28 +135,23 @@ def full_pace() -> Iterator[Check]:
 @contextmanager
 def never_trusted() -> Iterator[Check]:
     """The classifier is taken to have memorised everything."""
-    with patch.object(expert_prior, "judge", lambda *args: (1.0, 0.0)):
+    with patch.object(expert_prior, "judge", lambda *args: Judgement(1.0, 0.0, MOST)):
         yield lambda npc, said: npc.report_.weights["classifier"] == 0
 
 
 @contextmanager
 def judged_by_agreement() -> Iterator[Check]:
     """Memorising is how much better the classifier fits the labels than the experts foresee them."""
-    pooled: list[np.ndarray] = []
     judged: list[float] = []
-    pool_everywhere = expert_prior.pool_everywhere
 
-    def recorded(*args: Any) -> np.ndarray:
-        pooled.append(pool_everywhere(*args))
-        return pooled[-1]
-
-    def judge(right: np.ndarray, said: Predictions, *_: Any) -> tuple[float, float]:
-        foreseen = float(np.mean(pooled[-1].argmax(axis=1) == said.labels))
+    def judge(right: np.ndarray, foretold: np.ndarray, said: Predictions, *_: Any) -> Judgement:
+        foreseen = float(foretold.mean())
         fitted = float(np.mean(said.hard == said.labels))
         judged.append(float(np.clip((fitted - foreseen) / max(1 - foreseen, 1e-6), 0, 1)))
-        return judged[-1], float(np.clip((OLD_DISTRUSTED - judged[-1]) / (OLD_DISTRUSTED - OLD_TRUSTED), 0, 1))
+        trust = float(np.clip((OLD_DISTRUSTED - judged[-1]) / (OLD_DISTRUSTED - OLD_TRUSTED), 0, 1))
+        return Judgement(judged[-1], trust, MOST)
 
-    with patch.object(expert_prior, "pool_everywhere", recorded), patch.object(expert_prior, "judge", judge):
+    with patch.object(expert_prior, "judge", judge):
         yield lambda npc, said: said.out_of_sample or judged == [npc.report_.memorisation]
 
 
@@ -164,6 +160,20 @@ def hidden_unread() -> Iterator[Check]:
     """The hidden layer is not given, and so not looked at."""
     with patch.object(memorisation, "voted") as looked_at:
         yield lambda npc, said: not looked_at.called
+
+
+@contextmanager
+def two_thirds() -> Iterator[Check]:
+    """A classifier that saw the labels may have two thirds of the weight, whatever its hidden layer shows."""
+    most: list[float] = []
+    in_sample = expert_prior.in_sample
+
+    def recorded(joint: np.ndarray, without: np.ndarray, allowed: float) -> np.ndarray:
+        most.append(allowed)
+        return in_sample(joint, without, allowed)
+
+    with patch.object(memorisation, "HALF", MOST), patch.object(expert_prior, "in_sample", recorded):
+        yield lambda npc, said: all(allowed == MOST for allowed in most)
 
 
 @contextmanager
@@ -242,6 +252,7 @@ VARIANTS = {
     "distrusted": Variant("classifier never trusted", never_trusted, lambda said: said.replace(out_of_sample=False)),
     "agreement": Variant("memorising judged by the experts' agreement alone", judged_by_agreement),
     "no-hidden": Variant("no hidden layer given", hidden_unread, lambda said: said.replace(hidden=None)),
+    "two-thirds": Variant("two thirds of the weight at most for any classifier in sample", two_thirds),
     "undiscounted": Variant("what a trusted classifier repeats counts in full", undiscounted),
     "full-pace": Variant("full pace always", full_pace),
     "constant-rate": Variant("a learning rate that does not fall", constant_rate),

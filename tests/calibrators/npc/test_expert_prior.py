@@ -206,29 +206,34 @@ class TestInSampleWeights:
     ALONE = np.array([0.6, 0.4], dtype=np.float32)
 
     @pytest.mark.parametrize(
-        ("joint", "expected"),
+        ("joint", "most", "expected"),
         [
-            ([0.5, 0.25, 0.25], [0.5, 0.25, 0.25]),
-            ([1.0, 0.5, 0.5], [0.5, 0.25, 0.25]),  # twice as sharp: halved
-            ([0.2, 0.2, 0.4], [0.25, 0.25, 0.5]),
-            ([0.0, 0.1, 0.9], [0.2, 0.4 / 3, 2 / 3]),  # more than two thirds: the experts as they are alone
-            ([0.0, 0.0, 3.0], [0.2, 0.4 / 3, 2 / 3]),
-            ([0.7, 0.7, 0.0], [0.5, 0.5, 0.0]),
+            ([0.5, 0.25, 0.25], 2 / 3, [0.5, 0.25, 0.25]),
+            ([1.0, 0.5, 0.5], 2 / 3, [0.5, 0.25, 0.25]),  # twice as sharp: halved
+            ([0.2, 0.2, 0.4], 1 / 2, [0.25, 0.25, 0.5]),
+            ([0.0, 0.0, 3.0], 2 / 3, [0.2, 0.4 / 3, 2 / 3]),  # too much: the experts as they are alone
+            ([0.0, 0.2, 0.8], 1 / 2, [0.225, 0.275, 0.5]),  # 5/8 of the joint ones, 3/8 of the experts alone
+            ([0.7, 0.7, 0.0], 1 / 2, [0.5, 0.5, 0.0]),
+            ([0.0, 0.0, 0.0], 1 / 2, [0.0, 0.0, 0.0]),
         ],
     )
-    def test_they_are_the_joint_ones_at_the_sharpness_of_the_experts_alone(self, joint, expected):
-        found = in_sample(np.array(joint, dtype=np.float32), self.ALONE)
+    def test_they_are_the_joint_ones_as_far_as_the_classifier_may_be_heard(self, joint, most, expected):
+        found = in_sample(np.array(joint, dtype=np.float32), self.ALONE, most)
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
+    def test_a_classifier_that_is_barely_too_loud_changes_little(self):
+        joint = np.array([0.5, 0.0, 0.501], dtype=np.float32)
+        np.testing.assert_allclose(in_sample(joint, self.ALONE, 0.5), [0.5, 0.0, 0.5], atol=2e-3)
+
     @pytest.mark.parametrize("total", [0.1, 1.0, 3.7])
-    def test_their_sum_is_that_of_the_experts_and_the_classifier_has_at_most_two_thirds(self, total):
+    def test_their_sum_is_that_of_the_experts_and_the_classifier_has_no_more_than_is_allowed(self, total):
         rng = np.random.default_rng(0)
-        for _ in range(50):
+        for most in rng.uniform(0.4, 0.8, size=50):
             joint, without = rng.gamma(0.5, size=5), rng.gamma(0.5, size=4)
             without *= total / without.sum()
-            found = in_sample(joint, without)
+            found = in_sample(joint, without, most)
             assert found.sum() == pytest.approx(total, rel=1e-5)
-            assert found[-1] <= 2 / 3 * total + 1e-6
+            assert found[-1] <= most * total + 1e-6
             assert (found >= 0).all()
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from truelabel import Predictions
-from truelabel.calibrators.npc.memorisation import contradicts, discount, foresees, judge, trust_in
+from truelabel.calibrators.npc.memorisation import Judgement, contradicts, discount, foresees, judge, trust_in
 
 N, C = 1000, 4
 TRUTH = np.arange(N) % C
@@ -16,8 +16,14 @@ def said(classes: np.ndarray, labels: np.ndarray = NOISY, **parts) -> Prediction
     return Predictions(0.05 + 0.8 * np.eye(C)[classes], labels=labels, **parts)
 
 
+def judgement(right, predictions, foretold=1.0, unseen=None, *, swaps=False) -> Judgement:
+    """Judge a classifier; the experts had expected this share of the labels."""
+    expected = np.arange(len(right)) % 100 < 100 * foretold
+    return judge(right, expected, predictions, unseen, np.random.default_rng(0), swaps=swaps)
+
+
 def judged(right, predictions, unseen=None):
-    return judge(right, predictions, unseen, np.random.default_rng(0))
+    return judgement(right, predictions, unseen=unseen)[:2]
 
 
 def places(classes: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -41,16 +47,23 @@ class TestJudge:
     def test_another_wrong_class_is_no_repetition(self):
         assert judged(RIGHT, said(np.where(WRONG, (TRUTH + 2) % C, TRUTH)))[0] == pytest.approx(3 / 210)
 
-    def test_half_of_the_wrong_labels_repeated_is_half_the_trust(self):
+    def test_half_of_the_wrong_labels_repeated_is_a_part_of_the_trust(self):
         half = np.where(WRONG & (np.arange(N) % 2 == 0), NOISY, TRUTH)
         share, trust = judged(RIGHT, said(half))
         assert share == pytest.approx(103 / 210)
-        assert trust == pytest.approx((0.6 - 103 / 210) / 0.2)
+        assert trust == pytest.approx((0.8 - 103 / 210) / 0.4)
 
     def test_labels_that_may_be_right_say_nothing(self):
         """A probability of 0.1 is not below a tenth."""
         doubtful = np.where(WRONG, 0.1, 0.9)
         assert judged(doubtful, said(NOISY))[0] == pytest.approx(0.3)
+
+    def test_where_labels_are_swapped_those_count_that_are_likelier_wrong_than_right(self):
+        """Nothing is sure of a label that may have been swapped."""
+        doubtful, likelier_right = np.where(WRONG, 0.4, 0.9), np.where(WRONG, 0.5, 0.9)
+        assert judgement(doubtful, said(NOISY), swaps=True).memorised == pytest.approx((200 + 10 * 0.3) / 210)
+        assert judgement(doubtful, said(NOISY)).memorised == pytest.approx(0.3)
+        assert judgement(likelier_right, said(NOISY), swaps=True).memorised == pytest.approx(0.3)
 
     def test_without_evidence_of_any_kind_the_classifier_is_trusted(self):
         assert judged(ALL_FINE, said(NOISY)) == (pytest.approx(0.3), 1)
@@ -115,10 +128,36 @@ class TestJudge:
         assert judged(ALL_FINE, said(NOISY, hidden=hidden), np.flatnonzero(~seen)) == (0, 1)
 
 
+class TestMostWeight:
+    """The hidden layer foresees all labels, the experts a share of them."""
+
+    @pytest.mark.parametrize(
+        ("foretold", "most"), [(1.0, 1 / 2), (0.97, 1 / 2), (0.96, 5 / 9), (0.95, 11 / 18), (0.94, 2 / 3), (0.5, 2 / 3)]
+    )
+    def test_it_is_a_half_and_rises_to_two_thirds_with_what_the_hidden_layer_knows_more(self, foretold, most):
+        found = judgement(ALL_FINE, said(NOISY, hidden=places(NOISY)), foretold)
+        assert found.most == pytest.approx(most, abs=1e-6)
+
+    def test_it_is_two_thirds_where_no_hidden_layer_tells(self):
+        assert judgement(ALL_FINE, said(NOISY), 1.0).most == 2 / 3
+
+    def test_it_is_a_half_where_the_experts_foresee_more(self):
+        hidden = np.random.default_rng(0).normal(size=(N, 3))
+        assert judgement(ALL_FINE, said(NOISY, hidden=hidden), 0.9).most == 1 / 2
+
+    def test_what_experts_say_of_unseen_instances_does_not_count(self):
+        unseen = np.arange(N // 2, N)
+        expected = np.arange(N) < N // 2
+        rng = np.random.default_rng(0)
+        predictions = said(NOISY, hidden=places(NOISY))
+        assert judge(ALL_FINE, expected, predictions, unseen, rng).most == 1 / 2
+        assert judge(ALL_FINE, ~expected, predictions, unseen, rng).most == 2 / 3
+
+
 @pytest.mark.parametrize(
-    ("memorised", "trust"), [(0.0, 1), (0.4, 1), (0.45, 0.75), (0.5, 0.5), (0.55, 0.25), (0.6, 0), (1.0, 0)]
+    ("memorised", "trust"), [(0.0, 1), (0.4, 1), (0.5, 0.75), (0.6, 0.5), (0.7, 0.25), (0.8, 0), (1.0, 0)]
 )
-def test_trust_is_whole_up_to_two_fifths_and_gone_from_three_fifths(memorised, trust):
+def test_trust_is_whole_up_to_two_fifths_and_gone_from_four_fifths(memorised, trust):
     assert trust_in(memorised) == pytest.approx(trust)
 
 

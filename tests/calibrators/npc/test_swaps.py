@@ -14,6 +14,7 @@ from truelabel.calibrators.npc.label_noise import (
     proven,
     suspected,
 )
+from truelabel.calibrators.npc.pool import logs
 from truelabel.calibrators.npc.swaps import Swapped, Swaps
 
 PROBS = np.array([[0.6, 0.3, 0.1], [0.05, 0.05, 0.9], [0.2, 0.5, 0.3]], dtype=np.float32)
@@ -148,13 +149,22 @@ class TestProof:
         draws = np.random.default_rng(1).random((len(rows), 1))
         return (draws > rows.cumsum(axis=1)).sum(axis=1).clip(max=rows.shape[1] - 1)
 
-    @pytest.mark.parametrize(("at_zero", "expected"), [(2.0, True), (-0.2, False)])
-    def test_labels_prove_it_where_more_are_swapped_than_not(self, at_zero, expected):
-        """Below one half it may be something else that swaps explain better than a transition matrix."""
+    @pytest.mark.parametrize("at_zero", [2.0, -0.2])
+    def test_many_labels_prove_it(self, at_zero):
         swaps = learned(at_zero, 0.0, -1.0)
         labels = self.drawn(swaps.at(self.probs).exchange(self.probs))
         assert suspected(torch.from_numpy(self.probs).log(), torch.from_numpy(labels))
-        assert proven(swaps, self.probs, self.probs, labels) is expected
+        assert proven(swaps, self.probs, self.probs, labels)
+
+    @pytest.mark.parametrize(("at_zero", "few", "expected"), [(2.0, 100, True), (-0.2, 200, False)])
+    def test_few_labels_prove_it_where_more_are_swapped_than_not(self, at_zero, few, expected):
+        """Both gain between two and three standard errors; below one half it may be something else than swaps."""
+        swaps = learned(at_zero, 0.0, -1.0)
+        through = swaps.at(self.probs).exchange(self.probs)
+        labels = self.drawn(through)[:few]
+        gain = (logs(through) - logs(self.probs))[np.arange(few), labels]
+        assert 2 < gain.mean() / gain.std() * np.sqrt(few) < 3
+        assert proven(swaps, self.probs[:few], self.probs[:few], labels) is expected
 
     def test_heads_that_do_as_well_without_swaps_are_believed(self):
         swaps = learned(2.0, 0.0, -1.0)

@@ -29,7 +29,6 @@ from truelabel.neighbours import stratified
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 
-MOST_IN_SAMPLE = 2 / 3  # of the weight, for a classifier that saw the labels
 HEARD = 0.1  # memorisation up to which the classifier is heard in counting T
 SHOWN = 0.5  # trust from which the autoencoder sees what the classifier says of its training instances
 NOISY = 0.2  # noise rate from which the autoencoder learns at its full rate
@@ -90,12 +89,14 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         believed = pool_everywhere(told, weights)
         transition, class_shares = estimate_transition(believed, labels, known=known, swapped=swapped)
 
-        memorised, trust = None, 0.0
+        memorised, trust, most = None, 0.0, 1.0
         if predictions.labels is not None and predictions.out_of_sample:
             memorised, trust = 0.0, 1.0
         elif predictions.labels is not None:
             right = settle(given_label(denoise(believed, transition), transition, labels, 1.0, swapped), known)
-            memorised, trust = judge(right[np.arange(len(labels)), labels], predictions, unseen, rng)
+            foretold = believed.argmax(axis=1) == labels
+            own = right[np.arange(len(labels)), labels]
+            memorised, trust, most = judge(own, foretold, predictions, unseen, rng, swaps=swapped is not None)
 
         heard = np.append(weights, 0).astype(np.float32)
         withheld = None
@@ -107,7 +108,7 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
                     says[unseen] = float32(predictions.probs, unseen)
             joint = experts.weights(learned, asked if unseen is None else unseen, says)
             if unseen is None and not predictions.out_of_sample:
-                joint = in_sample(joint, weights)
+                joint = in_sample(joint, weights, most)
             heard = trust * joint + (1 - trust) * heard
             said = [*told, says if swapped is None else swapped.exchange(says)]
             alone, believed = believed, pool_everywhere(said, heard)
@@ -245,14 +246,13 @@ class _Experts:
         return total
 
 
-def in_sample(joint: Floats, without: Floats) -> Floats:
+def in_sample(joint: Floats, without: Floats, most: float) -> Floats:
     """Return weights of the experts and, last, of a classifier that saw the labels, which speak for it too loudly.
 
     `joint` is what the labels choose for all, `without` what they choose for the experts alone. The classifier gets
-    its share, but not more than two thirds, and the pool is no sharper than the experts alone are.
+    its share, but not more than `most`: then what is chosen without it has a part. The pool is no sharper than the
+    experts alone are.
     """
-    total = float(without.sum())
-    share = min(float(joint[-1] / max(joint.sum(), 1e-6)), MOST_IN_SAMPLE)
-    others = without if share == MOST_IN_SAMPLE else joint[:-1]
-    others = others * ((1 - share) * total / max(float(others.sum()), 1e-6))
-    return np.append(others, share * total).astype(np.float32)
+    shares = joint / max(float(joint.sum()), 1e-6)
+    part = most / max(float(shares[-1]), most)
+    return (part * float(without.sum()) * shares + (1 - part) * np.append(without, 0)).astype(np.float32)

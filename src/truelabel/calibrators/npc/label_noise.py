@@ -133,15 +133,15 @@ def suspected(said: Tensor, labels: Tensor) -> bool:
 def proven(swaps: Swaps, probs: Floats, plain: Floats, labels: Ints) -> bool:
     """Return whether `probs` predict the labels out of fold better through swaps than `plain` does without.
 
-    And somewhere more labels have to be swapped than not: that is what no noise does that leaves most labels of each
-    class right, however it depends on the class.
+    If that is not clear beyond doubt, more labels have to be swapped than not somewhere: that is what no noise does
+    that leaves most labels of each class right, however it depends on the class.
     """
     rows = np.arange(len(labels))
     swapped = swaps.at(probs)
-    through = logs(swapped.exchange(probs)[rows, labels])
-    return bool(np.mean(swapped.chance > 0.5) >= FEW_SWAPPED) and clearly_above(
-        through, logs(plain[rows, labels]), PROOF
-    )
+    through, without = logs(swapped.exchange(probs)[rows, labels]), logs(plain[rows, labels])
+    if np.mean(swapped.chance > 0.5) >= FEW_SWAPPED:
+        return clearly_above(through, without, PROOF)
+    return clearly_above(through, without)
 
 
 def explain(swaps: Swaps, probs: Floats, labels: Ints) -> bool:

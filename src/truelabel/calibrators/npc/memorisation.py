@@ -7,6 +7,8 @@ that weak features hold wrong, while the hidden layer foresees them, are no evid
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
@@ -15,6 +17,7 @@ from truelabel.neighbours import Neighbours
 from truelabel.predictions import Predictions
 
 SURELY_WRONG = 0.1  # a label with less than this probability of being right
+PROBABLY_WRONG = 0.5  # ... where labels are swapped near a boundary, of which none is sure
 HIDDEN_SHARE = 0.01  # what the hidden layer says counts as much as this share of all instances
 HIDDEN_FEWEST = 10  # ... but not less than so many
 UNFORESEEN = 0.2  # share of repeated labels that the hidden layer must not foresee for repeating to count in full
@@ -23,37 +26,64 @@ PRESUMED = 0.3  # memorisation where nothing speaks
 ASKED = 3_000  # instances whose neighbours in the hidden layer are looked up
 NEIGHBOURS = 10
 BLOCK = 16_384
-TRUSTED, DISTRUSTED = 0.4, 0.6  # memorisation up to which trust is whole, and from which there is none
+TRUSTED, DISTRUSTED = 0.4, 0.8  # memorisation up to which trust is whole, and from which there is none
+NO_MORE, MORE = (
+    0.03,
+    0.06,
+)  # share of labels that the hidden layer foresees and experts do not: it knows no more, or more
+HALF, MOST = 1 / 2, 2 / 3  # of the weight: the most that a classifier gets which knows no more than experts, or more
+
+
+class Judgement(NamedTuple):
+    """What is thought of a classifier that saw the labels.
+
+    Attributes
+    ----------
+    memorised : float
+        Share of the wrong labels that it repeats, as far as the evidence goes.
+    trust : float
+        In [0, 1]: the part that its predictions deserve of the weight which the labels give them.
+    most : float
+        Share of all weight that it gets at most, for labels speak too loudly for one who saw them.
+    """
+
+    memorised: float
+    trust: float
+    most: float
 
 
 def judge(
-    right: Floats, predictions: Predictions, unseen: Ints | None, rng: np.random.Generator
-) -> tuple[float, float]:
+    right: Floats,
+    foretold: Array,
+    predictions: Predictions,
+    unseen: Ints | None,
+    rng: np.random.Generator,
+    *,
+    swaps: bool = False,
+) -> Judgement:
     """Judge a classifier by its predictions on the labels it was trained on.
 
     Parameters
     ----------
     right : (n,) array
         Probability that each label is right, by experts that had not seen it.
+    foretold : (n,) bool array
+        Whether the experts had expected the label.
     predictions : Predictions
-        With labels. A hidden layer decides where too few labels are surely wrong.
+        With labels. A hidden layer decides where too few labels are surely wrong, and shows whether the classifier
+        knows more than the experts.
     unseen : array, optional
         Rows that the classifier was not trained on, and is not judged by.
-
-    Returns
-    -------
-    share : float
-        Share of the wrong labels that the classifier repeats, as far as the evidence goes.
-    trust : float
-        In [0, 1]: the part that its predictions deserve of the weight which the labels give them.
+    swaps : bool
+        Whether labels are swapped near a boundary.
     """
     assert predictions.labels is not None
     seen = np.ones(len(right), dtype=bool)
     seen[[] if unseen is None else unseen] = False
     predicted, labels = predictions.hard[seen], predictions.labels[seen]
     fits = predicted == labels
-    wrong = right[seen] < SURELY_WRONG
-    evidence, presumed, honest = 1.0, PRESUMED, 1.0
+    wrong = right[seen] < (PROBABLY_WRONG if swaps else SURELY_WRONG)
+    evidence, presumed, honest, most = 1.0, PRESUMED, 1.0, MOST
     if predictions.hidden is not None:
         hidden = float32(predictions.hidden, np.flatnonzero(seen))
         asked = np.sort(rng.choice(len(labels), min(len(labels), ASKED), replace=False))
@@ -61,13 +91,15 @@ def judge(
         base = float(np.square(np.bincount(labels) / len(labels)).sum())
         presumed = 0.0 if foreseen >= 1 else float(np.clip((fitted - foreseen) / (1 - foreseen), 0, 1))
         honest = float(np.clip((foreseen - base) / max(fitted - base, 1e-6), 0, 1))
+        more = foreseen - float(foretold[seen][asked].mean())
+        most = HALF + (MOST - HALF) * float(np.clip((more - NO_MORE) / (MORE - NO_MORE), 0, 1))
         repeated = np.flatnonzero(wrong & fits)
         if len(repeated) > 0 and np.mean(wrong) <= MOST_EXCUSED:
             evidence = min(1.0, (1 - float(foresees(hidden, labels, repeated).mean())) / UNFORESEEN)
     weight = max(HIDDEN_SHARE * len(labels), HIDDEN_FEWEST)
     against = evidence * np.count_nonzero(wrong & fits) + weight * presumed
     share = float(against / (evidence * np.count_nonzero(wrong) + weight))
-    return share, honest * trust_in(share)
+    return Judgement(share, honest * trust_in(share), most)
 
 
 def foresees(hidden: Floats, labels: Ints, rows: Ints) -> Array:
