@@ -94,7 +94,8 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             memorised, trust = 0.0, 1.0
         elif predictions.labels is not None:
             right = settle(given_label(denoise(believed, transition), transition, labels, 1.0, swapped), known)
-            foretold = believed.argmax(axis=1) == labels
+            expected = believed if swapped is None else swapped.exchange(believed)
+            foretold = expected.argmax(axis=1) == labels
             own = right[np.arange(len(labels)), labels]
             memorised, trust, most = judge(own, foretold, predictions, unseen, rng, swaps=swapped is not None)
 
