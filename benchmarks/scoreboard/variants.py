@@ -135,7 +135,7 @@ def full_pace() -> Iterator[Check]:
 @contextmanager
 def never_trusted() -> Iterator[Check]:
     """The classifier is taken to have memorised everything."""
-    with patch.object(expert_prior, "judge", lambda *args: Judgement(1.0, 0.0, MOST)):
+    with patch.object(expert_prior, "judge", lambda *args, **_: Judgement(1.0, 0.0, MOST)):
         yield lambda npc, said: npc.report_.weights["classifier"] == 0
 
 
@@ -144,7 +144,7 @@ def judged_by_agreement() -> Iterator[Check]:
     """Memorising is how much better the classifier fits the labels than the experts foresee them."""
     judged: list[float] = []
 
-    def judge(right: np.ndarray, foretold: np.ndarray, said: Predictions, *_: Any) -> Judgement:
+    def judge(right: np.ndarray, foretold: np.ndarray, said: Predictions, *_: Any, **__: Any) -> Judgement:
         foreseen = float(foretold.mean())
         fitted = float(np.mean(said.hard == said.labels))
         judged.append(float(np.clip((fitted - foreseen) / max(1 - foreseen, 1e-6), 0, 1)))
