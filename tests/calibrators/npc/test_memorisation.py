@@ -16,10 +16,10 @@ def said(classes: np.ndarray, labels: np.ndarray = NOISY, **parts) -> Prediction
     return Predictions(0.05 + 0.8 * np.eye(C)[classes], labels=labels, **parts)
 
 
-def judgement(right, predictions, foretold=1.0, unseen=None, *, swaps=False) -> Judgement:
+def judgement(right, predictions, foretold=1.0, unseen=None, *, noise_rate=0.2, swaps=False) -> Judgement:
     """Judge a classifier; the experts had expected this share of the labels."""
     expected = np.arange(len(right)) % 100 < 100 * foretold
-    return judge(right, expected, predictions, unseen, np.random.default_rng(0), swaps=swaps)
+    return judge(right, expected, predictions, unseen, np.random.default_rng(0), noise_rate=noise_rate, swaps=swaps)
 
 
 def judged(right, predictions, unseen=None):
@@ -51,7 +51,7 @@ class TestJudge:
         half = np.where(WRONG & (np.arange(N) % 2 == 0), NOISY, TRUTH)
         share, trust = judged(RIGHT, said(half))
         assert share == pytest.approx(103 / 210)
-        assert trust == pytest.approx((0.8 - 103 / 210) / 0.4)
+        assert trust == pytest.approx((0.7 - 103 / 210) / 0.3)
 
     def test_labels_that_may_be_right_say_nothing(self):
         """A probability of 0.1 is not below a tenth."""
@@ -150,15 +150,29 @@ class TestMostWeight:
         expected = np.arange(N) < N // 2
         rng = np.random.default_rng(0)
         predictions = said(NOISY, hidden=places(NOISY))
-        assert judge(ALL_FINE, expected, predictions, unseen, rng).most == 1 / 3
-        assert judge(ALL_FINE, ~expected, predictions, unseen, rng).most == 2 / 3
+        assert judge(ALL_FINE, expected, predictions, unseen, rng, noise_rate=0.2).most == 1 / 3
+        assert judge(ALL_FINE, ~expected, predictions, unseen, rng, noise_rate=0.2).most == 2 / 3
 
 
 @pytest.mark.parametrize(
-    ("memorised", "trust"), [(0.0, 1), (0.4, 1), (0.5, 0.75), (0.6, 0.5), (0.7, 0.25), (0.8, 0), (1.0, 0)]
+    ("noise_rate", "memorised", "trust"),
+    [
+        (0.0, 0.4, 1),
+        (0.0, 0.5, 0.75),
+        (0.1, 0.7, 0.25),
+        (0.1, 0.8, 0),
+        (0.2, 0.4, 1),
+        (0.2, 0.55, 0.5),
+        (0.2, 0.7, 0),
+        (0.3, 0.4, 1),
+        (0.3, 0.5, 0.5),
+        (0.8, 0.55, 0.25),
+        (0.8, 0.6, 0),
+        (0.0, 1.0, 0),
+    ],
 )
-def test_trust_is_whole_up_to_two_fifths_and_gone_from_four_fifths(memorised, trust):
-    assert trust_in(memorised) == pytest.approx(trust)
+def test_trust_ends_the_sooner_the_noisier_labels_are(noise_rate, memorised, trust):
+    assert trust_in(memorised, noise_rate) == pytest.approx(trust)
 
 
 class TestForesees:

@@ -97,7 +97,15 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             expected = believed if swapped is None else swapped.exchange(believed)
             foretold = expected.argmax(axis=1) == labels
             own = right[np.arange(len(labels)), labels]
-            memorised, trust, most = judge(own, foretold, predictions, unseen, rng, swaps=swapped is not None)
+            memorised, trust, most = judge(
+                own,
+                foretold,
+                predictions,
+                unseen,
+                rng,
+                noise_rate=_noise_rate(over_all(transition, believed, swapped), class_shares),
+                swaps=swapped is not None,
+            )
 
         heard = np.append(weights, 0).astype(np.float32)
         withheld = None
@@ -131,7 +139,7 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             clean[asked], transition, class_shares, labels[asked], None if swapped is None else swapped[asked]
         )
         whole = over_all(transition, believed, swapped)
-        noise_rate = float(1 - class_shares @ np.diag(whole))
+        noise_rate = _noise_rate(whole, class_shares)
         by_view = experts.by_view(heard)
         useful = self._useful(by_view)
         return Belief(
@@ -245,6 +253,10 @@ class _Experts:
         for (view, _), weight in zip(self.names, weights, strict=False):
             total[view] += float(weight)
         return total
+
+
+def _noise_rate(transition: Array, shares: Array) -> float:
+    return float(1 - shares @ np.diag(transition))
 
 
 def in_sample(joint: Floats, without: Floats, most: float) -> Floats:

@@ -26,7 +26,9 @@ PRESUMED = 0.3  # memorisation where nothing speaks
 ASKED = 3_000  # instances whose neighbours in the hidden layer are looked up
 NEIGHBOURS = 10
 BLOCK = 16_384
-TRUSTED, DISTRUSTED = 0.4, 0.8  # memorisation up to which trust is whole, and from which there is none
+TRUSTED = 0.4  # memorisation up to which trust is whole
+DISTRUSTED = 0.8, 0.6  # ... from which there is none, with labels that are nearly clean and with noisy ones
+NEARLY_CLEAN, NOISY = 0.1, 0.3  # noise rates
 LEAST, MOST = 1 / 3, 2 / 3  # of the weight, that it may have: where it knows no more than experts, and where it does
 KNOWS_MORE = 0.06  # share of the labels that its hidden layer foresees beyond what experts foresee
 
@@ -56,6 +58,7 @@ def judge(
     unseen: Ints | None,
     rng: np.random.Generator,
     *,
+    noise_rate: float,
     swaps: bool = False,
 ) -> Judgement:
     """Judge a classifier by its predictions on the labels it was trained on.
@@ -71,6 +74,8 @@ def judge(
         knows more than the experts.
     unseen : array, optional
         Rows that the classifier was not trained on, and is not judged by.
+    noise_rate : float
+        Share of wrong labels: to have memorised a few does less harm.
     swaps : bool
         Whether labels are swapped near a boundary.
     """
@@ -96,7 +101,7 @@ def judge(
     weight = max(HIDDEN_SHARE * len(labels), HIDDEN_FEWEST)
     against = evidence * np.count_nonzero(wrong & fits) + weight * presumed
     share = float(against / (evidence * np.count_nonzero(wrong) + weight))
-    return Judgement(share, honest * trust_in(share), most)
+    return Judgement(share, honest * trust_in(share, noise_rate), most)
 
 
 def foresees(hidden: Floats, labels: Ints, rows: Ints) -> Array:
@@ -157,6 +162,7 @@ def discount(probs: Array, labels: Ints, memorised: float) -> Floats:
     return out
 
 
-def trust_in(memorised: float) -> float:
-    """Return how far a classifier that memorised so much deserves trust."""
-    return float(np.clip((DISTRUSTED - memorised) / (DISTRUSTED - TRUSTED), 0, 1))
+def trust_in(memorised: float, noise_rate: float) -> float:
+    """Return how far a classifier that memorised so much of so much noise deserves trust."""
+    none = float(np.interp(noise_rate, (NEARLY_CLEAN, NOISY), DISTRUSTED))
+    return float(np.clip((none - memorised) / (none - TRUSTED), 0, 1))
