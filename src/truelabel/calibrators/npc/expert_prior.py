@@ -31,7 +31,7 @@ from truelabel.progress import Progress
 
 HEARD = 0.1  # memorisation up to which the classifier is heard in counting T
 SHOWN = 0.5  # trust from which the autoencoder sees what the classifier says of its training instances
-NOISY = 0.2  # noise rate from which the autoencoder learns at its full rate
+FULL_PACE = 0.2  # noise rate from which the autoencoder learns at its full rate
 
 
 class ExpertPrior(BaseEstimator):  # type: ignore[misc]
@@ -147,7 +147,7 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             trust=float(heard[-1]),
             scales={name: experts.votes[name].scale for name in useful},
             start={name: (experts.heads[name], by_view[name]) for name in useful},
-            pace=min(1.0, (noise_rate / NOISY) ** 2),
+            pace=min(1.0, (noise_rate / FULL_PACE) ** 2),
             withheld=withheld,
             transition=whole,
             class_shares=class_shares,
