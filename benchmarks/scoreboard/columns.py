@@ -167,7 +167,7 @@ def _heads(case: Case, labels: np.ndarray, rows: np.ndarray | None = None) -> np
     train, test = (said.views["features"] for said in (case.train, case.test))
     rows = np.arange(len(train)) if rows is None else rows
     torch.manual_seed(case.seed)
-    probs, _ = out_of_fold(
+    foretold = out_of_fold(
         np.concatenate([train, test]),
         Scale(case.scale, *moments(train)),
         labels,
@@ -177,7 +177,7 @@ def _heads(case: Case, labels: np.ndarray, rows: np.ndarray | None = None) -> np
         seed=case.seed,
         progress=Progress(False),
     )
-    return probs
+    return foretold.said
 
 
 def _timed(run: Callable[[], Any]) -> tuple[Any, float]:

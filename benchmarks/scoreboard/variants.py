@@ -20,6 +20,7 @@ from truelabel.calibrators.npc import calibrator, expert_prior, heads, label_noi
 from truelabel.calibrators.npc.expert_prior import ExpertPrior
 from truelabel.calibrators.npc.memorisation import MOST, Judgement
 from truelabel.calibrators.npc.prior import Belief
+from truelabel.calibrators.npc.votes import Vote
 
 Check = Callable[[NPC, Predictions], bool]
 Patch = Callable[[], AbstractContextManager[Check]]
@@ -90,24 +91,40 @@ def start_from_shares() -> Iterator[Check]:
 
 @contextmanager
 def no_own_label() -> Iterator[Check]:
-    """The belief is p(y | x)."""
-    denoised: list[np.ndarray] = []
-    denoise = expert_prior.denoise
+    """The belief is p(y | x), from where it is made on: memorising is judged as ever."""
+    matched: list[float] = []
+    given_label, matching_sharpness = expert_prior.given_label, expert_prior.matching_sharpness
 
-    def recorded(*args: Any) -> np.ndarray:
-        denoised.append(denoise(*args))
-        return denoised[-1]
+    def recorded(*args: Any) -> float:
+        matched.append(matching_sharpness(*args))
+        return matched[-1]
+
+    def unheard(clean: np.ndarray, *args: Any) -> np.ndarray:
+        return clean.copy() if matched else given_label(clean, *args)
 
     with (
-        patch.object(expert_prior, "denoise", recorded),
-        _believing(lambda belief: replace(belief, shares=denoised[-1])),
+        patch.object(expert_prior, "matching_sharpness", recorded),
+        patch.object(expert_prior, "given_label", unheard),
     ):
-        yield lambda npc, said: len(denoised) > 0
+        yield lambda npc, said: len(matched) > 0
+
+
+@contextmanager
+def no_second_vote() -> Iterator[Check]:
+    """Neighbours vote with their labels alone."""
+    asked: list[int] = []
+
+    def recorded(*_: Any) -> np.ndarray:
+        asked.append(1)
+        raise AssertionError
+
+    with patch.object(expert_prior, "ROUNDS", 0), patch.object(Vote, "of_beliefs", recorded):
+        yield lambda npc, said: not asked
 
 
 @contextmanager
 def no_votes() -> Iterator[Check]:
-    """The heads are the only experts beside the classifier; votes still choose the scale."""
+    """The heads are the only experts beside the classifier; neighbours still choose the scale, and vote again."""
     ask = ExpertPrior._ask
 
     def without(self: ExpertPrior, *args: Any, **settings: Any) -> Any:
@@ -244,7 +261,8 @@ VARIANTS = {
     "no-swaps": Variant("no swaps near a class boundary", no_swaps),
     "from-shares": Variant("p(y given x) solved for from the class shares", start_from_shares),
     "no-label": Variant("beliefs without the instance's own label", no_own_label),
-    "no-vote": Variant("no vote expert", no_votes),
+    "no-vote": Variant("no vote of labels", no_votes),
+    "no-second-vote": Variant("no vote of beliefs", no_second_vote),
     "from-nothing": Variant("starting from nothing instead of from the heads", from_nothing),
     "trusted": Variant(
         "classifier always trusted as if out of sample",

@@ -21,8 +21,8 @@ class Neighbours:
     reference : (r, d) float32 array
         The rows to find.
     approximate : bool, default False
-        Look only into the cells around a query where there are many rows: some of the nearest are missed, and the
-        next take their place.
+        Look only into the cells around a query where there are many rows, and compare at half the precision: some of
+        the nearest are missed, and the next take their place.
     """
 
     def __init__(self, reference: Floats, *, approximate: bool = False) -> None:
@@ -33,7 +33,8 @@ class Neighbours:
         self._index: Any = faiss.IndexFlatL2(width)
         self._cells = self.size // CELL if approximate and self.size > EXACT else 0
         if self._cells:
-            self._index = faiss.IndexIVFFlat(self._index, width, self._cells)
+            half = faiss.ScalarQuantizer.QT_bf16
+            self._index = faiss.IndexIVFScalarQuantizer(self._index, width, self._cells, half, faiss.METRIC_L2)
             self._index.cp.niter = 10
             self._index.cp.max_points_per_centroid = 64
             self._index.nprobe = PROBES

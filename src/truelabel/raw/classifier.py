@@ -34,10 +34,10 @@ def head(x: Floats, labels: Ints, n_classes: int, seed: int, device: str, progre
     known = np.flatnonzero(labels >= 0)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        said, _ = out_of_fold(
+        foretold = out_of_fold(
             x, scale, labels, known, n_classes, device=devices.resolve(device), seed=seed, progress=progress
         )
-    return _unsure(said)
+    return _unsure(foretold.said)
 
 
 def words(counts: Any, labels: Ints, n_classes: int, seed: int, device: str, progress: Progress) -> Floats:

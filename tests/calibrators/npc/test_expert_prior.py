@@ -3,6 +3,7 @@ import functools
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_digits
 
 from truelabel import NPC, Predictions
 from truelabel.calibrators.npc import ExpertPrior, expert_prior, votes
@@ -72,6 +73,43 @@ class TestTheBelief:
     def test_without_features_it_says_what_is_missing(self):
         with pytest.raises(ValueError, match="needs features that did not see the noisy labels"):
             believe(Predictions([[0.9, 0.1], [0.2, 0.8]], labels=[0, 1]))
+
+
+class TestTheSecondVote:
+    """Neighbours vote once more, with what is believed of them."""
+
+    @pytest.mark.parametrize("seed", [0, 1, 2])
+    def test_under_heavy_noise_it_finds_truth_that_the_first_missed(self, seed, monkeypatch):
+        """Digits, of which six labels in ten are drawn anew."""
+        x, truth = load_digits(return_X_y=True)
+        rng = np.random.default_rng(seed)
+        rows = rng.choice(len(x), 800, replace=False)
+        x, truth = x[rows], truth[rows]
+        noisy = np.where(rng.random(800) < 0.6, rng.integers(10, size=800), truth)
+        said = Predictions(np.eye(10)[noisy], x, labels=noisy)
+        twice = right(believe(said), truth)
+        monkeypatch.setattr(expert_prior, "ROUNDS", 0)
+        assert twice > right(believe(said), truth) + 0.02
+
+    def test_known_classes_of_neighbours_are_heard(self, problem, monkeypatch):
+        """The ten nearest of an instance are looked up, and found to be of another class than all labels say."""
+        made = problem(n=300, rate=0)
+        near = np.argsort(np.linalg.norm(made.x - made.x[0], axis=1))[1:11]
+        known = np.full(300, -1)
+        known[near] = (made.truth[0] + 1) % 3
+        heard = believe(made.said, known=known).shares[0, made.truth[0]]
+        monkeypatch.setattr(expert_prior, "ROUNDS", 0)
+        assert heard < believe(made.said, known=known).shares[0, made.truth[0]]
+
+    def test_a_view_of_noise_has_no_vote(self, problem, monkeypatch):
+        asked = []
+        monkeypatch.setattr(
+            votes.Vote, "of_beliefs", lambda vote, believed: asked.append(vote.scale.mean.shape) or believed
+        )
+        made = problem()
+        views = {"noise": np.random.default_rng(0).normal(size=(300, 8)), "signal": made.x}
+        believe(made.said.replace(features=views))
+        assert asked == [(4,)] * expert_prior.ROUNDS
 
 
 class TestThePace:

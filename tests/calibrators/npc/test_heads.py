@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 import torch
 
+from truelabel.calibrators.npc import heads as heads_module
 from truelabel.calibrators.npc.heads import FoldHeads, HeadSettings, out_of_fold
-from truelabel.calibrators.npc.swaps import Swaps
 from truelabel.progress import Progress
 from truelabel.scale import Scale, moments
 
 ONE_EPOCH = HeadSettings(epochs=1, least_steps=1)
 
 
-def foretold_by(x, labels, c, *, reference=None, seed=0, settings=None, swaps=None):
+def foretold_by(x, labels, c, *, reference=None, seed=0, settings=None, swaps=False):
     torch.manual_seed(seed)
     return out_of_fold(
         x,
@@ -27,7 +27,7 @@ def foretold_by(x, labels, c, *, reference=None, seed=0, settings=None, swaps=No
 
 
 def foretold(*arguments, **settings):
-    return foretold_by(*arguments, **settings)[0]
+    return foretold_by(*arguments, **settings).said
 
 
 def test_no_row_is_foretold_by_a_head_that_saw_its_label(problem):
@@ -85,7 +85,7 @@ def test_the_heads_are_those_that_foretold(problem, settings):
     """A reference row is foretold by one of five heads, twenty rows by each; any other row by the mean of all."""
     made = problem(n=200)
     reference = np.arange(0, 200, 2)
-    found, heads = foretold_by(made.x, made.noisy, 3, reference=reference, settings=settings)
+    found, heads, _ = foretold_by(made.x, made.noisy, 3, reference=reference, settings=settings)
     mean, deviation = moments(made.x)
     with torch.no_grad():
         each = torch.softmax(heads(torch.from_numpy((made.x - mean) / deviation)), dim=2).numpy()
@@ -124,9 +124,7 @@ class TestThroughSwaps:
     def test_heads_speak_of_labels_before_they_are_swapped(self):
         x, truth, noisy = self.striped()
         assert np.mean(noisy == truth) == pytest.approx(0.6, abs=0.02)
-        swaps = Swaps()
-        found, heads = foretold_by(x, noisy, 3, swaps=swaps)
-        assert swaps.used
+        found, heads, swaps = foretold_by(x, noisy, 3, swaps=True)
         assert (found.argmax(axis=1) == truth).mean() > 0.9
         assert (swaps.at(found).exchange(found).argmax(axis=1) == noisy).mean() > 0.85
         with torch.no_grad():
@@ -138,17 +136,43 @@ class TestThroughSwaps:
         x, _, noisy = self.striped()
 
         def loss(epochs):
-            swaps = Swaps()
-            found = foretold(x, noisy, 3, settings=HeadSettings(epochs=epochs, patience=1000), swaps=swaps)
+            settings = HeadSettings(epochs=epochs, patience=1000)
+            found, _, swaps = foretold_by(x, noisy, 3, settings=settings, swaps=True)
             return -np.log(swaps.at(found).exchange(found)[np.arange(len(x)), noisy]).mean()
 
         assert loss(60) <= min(loss(epochs) for epochs in (34, 40, 50)) + 1e-5
 
+    def test_swaps_that_grow_faint_are_given_up(self, monkeypatch):
+        """Then the heads are those that were never asked to learn through swaps."""
+        x, _, noisy = self.striped()
+        monkeypatch.setattr(heads_module, "FAINT", 1.0)
+        found, _, swaps = foretold_by(x, noisy, 3, swaps=True)
+        assert swaps is None
+        np.testing.assert_array_equal(found, foretold(x, noisy, 3))
+
+    def test_heads_without_swaps_stop_where_the_others_are_far_ahead(self, monkeypatch):
+        """Heads that learn through swaps do not depend on when the others stop."""
+        x, _, noisy = self.striped()
+        epochs = []
+        monkeypatch.setattr(
+            heads_module._Learning,
+            "learn",
+            lambda one, *args, learn=heads_module._Learning.learn: (
+                epochs.append(one.swaps is None) or learn(one, *args)
+            ),
+        )
+        both, early = [], []
+        for found, errors in ((both, np.inf), (early, 5.0)):
+            epochs.clear()
+            monkeypatch.setattr(heads_module, "BEYOND_DOUBT", errors)
+            found += [foretold(x, noisy, 3, swaps=True), sum(epochs)]
+        np.testing.assert_array_equal(both[0], early[0])
+        assert early[1] < both[1] / 2
+
     def test_heads_are_the_same_where_nothing_is_swapped(self, problem):
         made = problem(n=200)
-        swaps = Swaps()
-        found = foretold(made.x, made.noisy, 3, swaps=swaps)
-        assert not swaps.used
+        found, _, swaps = foretold_by(made.x, made.noisy, 3, swaps=True)
+        assert swaps is None
         np.testing.assert_array_equal(found, foretold(made.x, made.noisy, 3))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,6 @@ from truelabel.calibrators.npc.label_noise import (
     given_label,
     matching_sharpness,
     over_all,
-    proven,
     settle,
 )
 from truelabel.calibrators.npc.memorisation import contradicts, discount, judge
@@ -31,6 +30,7 @@ from truelabel.progress import Progress
 
 HEARD = 0.1  # memorisation up to which the classifier is heard in counting T
 SHOWN = 0.5  # trust from which the autoencoder sees what the classifier says of its training instances
+ROUNDS = 3  # of neighbours who vote with what is believed of them
 FULL_PACE = 0.2  # noise rate from which the autoencoder learns at its full rate
 
 
@@ -134,16 +134,22 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
                 transition, class_shares = estimate_transition(
                     alone, labels, contradicted=contradicted, known=known, swapped=swapped
                 )
+        by_view = experts.by_view(heard)
+        useful = self._useful(by_view)
         clean = denoise(believed, transition)
         sharpness = matching_sharpness(
             clean[asked], transition, class_shares, labels[asked], None if swapped is None else swapped[asked]
         )
+        belief = settle(given_label(clean, transition, labels, sharpness, swapped), known)
+        for _ in range(ROUNDS):
+            again = experts.vote_again(belief, useful, by_view)
+            halves = np.array([sharpness / 2, 1 / 2], dtype=np.float32)
+            clean, sharpness = pool_everywhere([clean, again], halves), 1.0
+            belief = settle(given_label(clean, transition, labels, sharpness, swapped), known)
         whole = over_all(transition, believed, swapped)
         noise_rate = _noise_rate(whole, class_shares)
-        by_view = experts.by_view(heard)
-        useful = self._useful(by_view)
         return Belief(
-            settle(given_label(clean, transition, labels, sharpness, swapped), known),
+            belief,
             trust=float(heard[-1]),
             scales={name: experts.votes[name].scale for name in useful},
             start={name: (experts.heads[name], by_view[name]) for name in useful},
@@ -179,21 +185,13 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         said: dict[tuple[str, str], Floats] = {}
         votes: dict[str, Vote] = {}
         heads: dict[str, FoldHeads] = {}
-        swaps: dict[str, Swaps | None] = dict.fromkeys(predictions.views)
+        swaps: dict[str, Swaps | None] = {}
         for name, view in predictions.views.items():
             vote = votes[name] = Vote.best(view, labels, reference, c, self.k, rng)
             said[name, "vote"] = vote.everywhere(view, progress)
-            told = functools.partial(
-                out_of_fold, view, vote.scale, labels, reference, c, device=device, seed=seed, progress=progress
+            said[name, "head"], heads[name], swaps[name] = out_of_fold(
+                view, vote.scale, labels, reference, c, device=device, seed=seed, progress=progress, swaps=True
             )
-            learned = Swaps()
-            said[name, "head"], heads[name] = told(swaps=learned)
-            if learned.used:
-                plain, plain_heads = told()
-                if proven(learned, said[name, "head"], plain, labels):
-                    swaps[name] = learned
-                else:
-                    said[name, "head"], heads[name] = plain, plain_heads
         return _Experts(list(said), list(said.values()), votes, heads, swaps, reference)
 
     def _useful(self, by_view: dict[str, float]) -> list[str]:
@@ -243,6 +241,14 @@ class _Experts:
             swapped.exchange(said) if kind == "vote" else said
             for (_, kind), said in zip(self.names, self.said, strict=True)
         ]
+
+    def vote_again(self, believed: Floats, views: Sequence[str], weights: Mapping[str, float]) -> Floats:
+        """Return what the neighbours in some views vote for, each with what is believed of it."""
+        total = sum(weights[name] for name in views)
+        out = np.zeros_like(believed)
+        for name in views:
+            out += np.float32(weights[name] / total) * self.votes[name].of_beliefs(believed)
+        return out
 
     def by_name(self, weights: Floats) -> dict[str, float]:
         return {" ".join(name): float(w) for name, w in zip(self.names, weights, strict=False)}

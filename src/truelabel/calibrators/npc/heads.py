@@ -5,8 +5,10 @@ The heads of all folds train side by side as one batched network, so that five c
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
-from truelabel.calibrators.npc.label_noise import suspected
+from truelabel.calibrators.npc.label_noise import proven, suspected
+from truelabel.calibrators.npc.pool import clearly_above
 from truelabel.calibrators.npc.swaps import Swaps
 from truelabel.progress import Progress
 from truelabel.scale import Scale
@@ -22,6 +25,8 @@ from truelabel.scale import Scale
 FOLDS = 5
 PATIENT_STEPS = 100  # an epoch of small data is too short to lose patience by
 SIMPLE_STEPS = 100  # after which heads know the simplest boundary
+FAINT = 0.2  # chance of a swap on the boundary below which heads go on without swaps
+BEYOND_DOUBT = 15.0  # standard errors by which heads that learn through swaps are ahead, for the others to be given up
 
 
 class FoldHeads(nn.Module):
@@ -56,6 +61,24 @@ class HeadSettings:
     swaps_rate: float = 2e-2  # learning rate of the chances that labels are swapped
 
 
+class Foretold(NamedTuple):
+    """What heads say, and what they are made of.
+
+    Attributes
+    ----------
+    said : (n, c) array
+        p(label | x), or p before labels are swapped.
+    heads : FoldHeads
+        The heads.
+    swaps : Swaps, optional
+        What the heads learned to predict the labels through, where labels prove to be swapped near a boundary.
+    """
+
+    said: Floats
+    heads: FoldHeads
+    swaps: Swaps | None
+
+
 def out_of_fold(
     view: Array,
     scale: Scale,
@@ -67,17 +90,18 @@ def out_of_fold(
     seed: int,
     progress: Progress,
     settings: HeadSettings | None = None,
-    swaps: Swaps | None = None,
-) -> tuple[Floats, FoldHeads]:
-    """p(label | x) for every row of `view` by heads that have not seen it, and the heads.
+    swaps: bool = False,
+) -> Foretold:
+    """Foretell the label of every row of `view` by heads that have not seen it.
 
     The heads train on the `reference` rows, cut into folds. A reference row is predicted by the head of its fold,
     any other by the mean of all heads. Of the states after each epoch the one with the best likelihood of the
     (noisy) labels out of fold is kept.
 
-    With `swaps`, heads that know the simplest boundary only are asked whether labels are swapped near it. If so, they
-    learn to predict the labels through swaps, which learn along, and what is returned is said of labels before they
-    are swapped.
+    With `swaps`, heads that know the simplest boundary only are asked whether labels are swapped near it. If so, a
+    copy of them learns to predict the labels through swaps, which learn along, beside those that go on without. The
+    copy has to prove better; it is given up where hardly any swaps are left, and the others where nothing else is
+    possible any more.
     """
     settings = settings or HeadSettings()
     rng = np.random.default_rng(seed)
@@ -88,51 +112,109 @@ def out_of_fold(
     y = torch.from_numpy(labels[reference]).to(device)
     seen = [torch.from_numpy(np.flatnonzero(fold_of != f)) for f in range(folds)]
     fold = torch.from_numpy(fold_of).to(device)
-    heads = FoldHeads(folds, x.shape[1], settings.hidden, n_classes).to(device)
-    learned = nn.ModuleList([heads])
-    optimizer = torch.optim.Adam(
-        heads.parameters(),
-        lr=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-        fused=device.type != "mps",
-    )
     shortest = min(len(rows) for rows in seen)
-    batch = max(8, min(settings.batch_size, shortest // 4))
+    batch = min(max(8, min(settings.batch_size, shortest // 4)), shortest)
     per_epoch = max(1, shortest // batch)
     epochs = max(settings.epochs, math.ceil(settings.least_steps / per_epoch))
-    best, kept, since = math.inf, None, 0
-    through: Swaps | None = None
+    patience = max(settings.patience, math.ceil(PATIENT_STEPS / per_epoch))
+    plain = _Learning(FoldHeads(folds, x.shape[1], settings.hidden, n_classes).to(device), settings)
+    through: _Learning | None = None
+    learning, certain = [plain], False
     for epoch in progress.track(range(1, epochs + 1), "out-of-fold heads"):
         orders = torch.stack([rows[torch.randperm(len(rows))[: per_epoch * batch]] for rows in seen]).to(device)
-        for step in range(per_epoch):
-            picked = orders[:, step * batch : (step + 1) * batch]
-            loss = _loss(torch.log_softmax(heads(x[picked]), dim=-1).flatten(0, 1), y[picked].flatten(), through)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-        held_out = _own_fold(heads, x, fold)
-        if swaps is not None and epoch == math.ceil(SIMPLE_STEPS / per_epoch):
-            swaps.used = suspected(held_out, y)
-            if swaps.used:
-                through = swaps.to(device)
-                learned.append(swaps)
-                optimizer.add_param_group({"params": swaps.parameters(), "lr": settings.swaps_rate, "weight_decay": 0})
-                best = math.inf
-        with torch.inference_mode():
-            loss_out = float(_loss(held_out, y, through))
-        since += 1
-        if loss_out < best:
-            since = 0
-            best, kept = loss_out, ({k: v.detach().clone() for k, v in learned.state_dict().items()}, held_out)
-        if since >= settings.patience and since * per_epoch >= PATIENT_STEPS:
+        for one in learning:
+            one.learn(x, y, orders, batch)
+            one.judge(x, y, fold)
+        if swaps and epoch == math.ceil(SIMPLE_STEPS / per_epoch) and suspected(plain.said, y):
+            through = plain.through_swaps()
+            through.judge(x, y, fold)
+            learning.append(through)
+        if through in learning and through.on_boundary() < FAINT:
+            learning.remove(through)
+            through = None
+        elif through in learning and plain in learning:
+            certain = clearly_above(through.likelihood, plain.likelihood, BEYOND_DOUBT)
+            learning = [through] if certain else learning
+        learning = [one for one in learning if one.since < patience]
+        if not learning:
             break
-    assert kept is not None
-    learned.load_state_dict(kept[0])
-    return _everywhere(heads, view, scale, reference, kept[1], n_classes, device), heads
+    best = through if through is not None and (certain or _better(through, plain, labels[reference])) else plain
+    said = _everywhere(best.heads, view, scale, reference, best.keep(), n_classes, device)
+    return Foretold(said, best.heads, best.swaps)
 
 
-def _loss(said: Tensor, labels: Tensor, swaps: Swaps | None) -> Tensor:
-    return functional.nll_loss(said if swaps is None else swaps(said), labels)
+def _better(through: _Learning, plain: _Learning, labels: Ints) -> bool:
+    """Return whether heads that learned through swaps prove better than others, each at its best."""
+    assert through.swaps is not None
+    said, said_plainly = (one.keep().exp().cpu().numpy() for one in (through, plain))
+    return proven(through.swaps, said, said_plainly, labels)
+
+
+class _Learning:
+    """Heads that learn, and the swaps that they learn through, if any."""
+
+    def __init__(self, heads: FoldHeads, settings: HeadSettings) -> None:
+        self.heads, self.settings = heads, settings
+        self.swaps: Swaps | None = None
+        self.optimizer = torch.optim.Adam(
+            heads.parameters(),
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            fused=heads.first.device.type != "mps",
+        )
+        self.best, self.since = math.inf, 0
+        self.kept: tuple[dict[str, Tensor], dict[str, Tensor], Tensor] | None = None
+
+    def through_swaps(self) -> _Learning:
+        """Return a copy that learns through swaps."""
+        other = copy.deepcopy(self)
+        other.swaps = Swaps().to(self.heads.first.device)
+        other.optimizer.add_param_group(
+            {"params": other.swaps.parameters(), "lr": self.settings.swaps_rate, "weight_decay": 0}
+        )
+        other.best = math.inf
+        return other
+
+    def learn(self, x: Tensor, y: Tensor, orders: Tensor, batch: int) -> None:
+        """Learn for an epoch: the rows of each fold, in their order."""
+        for start in range(0, orders.shape[1], batch):
+            picked = orders[:, start : start + batch]
+            said = torch.log_softmax(self.heads(x[picked]), dim=-1).flatten(0, 1)
+            loss = functional.nll_loss(said if self.swaps is None else self.swaps(said), y[picked].flatten())
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+
+    @torch.inference_mode()
+    def judge(self, x: Tensor, y: Tensor, fold: Tensor) -> None:
+        """Ask each head about what it has not seen; keep this state if none was better."""
+        self.said = _own_fold(self.heads, x, fold)
+        through = self.said if self.swaps is None else self.swaps(self.said)
+        self.likelihood = through.gather(1, y[:, None])[:, 0].cpu().numpy()
+        loss = float(functional.nll_loss(through, y))
+        self.since += 1
+        if loss < self.best:
+            self.best, self.since = loss, 0
+            self.kept = _state(self.heads), _state(self.swaps), self.said
+
+    def keep(self) -> Tensor:
+        """Go back to the best state; return what it said out of fold."""
+        assert self.kept is not None
+        heads, swaps, said = self.kept
+        self.heads.load_state_dict(heads)
+        if self.swaps is not None:
+            self.swaps.load_state_dict(swaps)
+        return said
+
+    @torch.inference_mode()
+    def on_boundary(self) -> float:
+        """Return the chance of a swap on the boundary."""
+        assert self.swaps is not None
+        return float(self.swaps.chance(torch.zeros((), device=self.heads.first.device)))
+
+
+def _state(part: nn.Module | None) -> dict[str, Tensor]:
+    return {} if part is None else {k: v.detach().clone() for k, v in part.state_dict().items()}
 
 
 @torch.inference_mode()

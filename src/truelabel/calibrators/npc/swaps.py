@@ -25,14 +25,12 @@ BLOCK = 16_384
 class Swaps(nn.Module):
     """The chance that a label is swapped between the two likeliest classes, as a function of their log-odds.
 
-    A logistic function of a polynomial of degree two that falls in the end: labels far from a boundary stay. `used` is
-    whether heads have learned through them.
+    A logistic function of a polynomial of degree two that falls in the end: labels far from a boundary stay.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.weights = nn.Parameter(torch.tensor(START))
-        self.used = False
 
     def chance(self, margin: Tensor) -> Tensor:
         """Return the chance of a swap at these log-odds of the likeliest class against the next."""

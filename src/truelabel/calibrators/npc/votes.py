@@ -14,6 +14,7 @@ CANDIDATES = (5, 10, 20, 40, 80)  # numbers of neighbours that are tried
 SCALES = ("whole", "columns")  # the second has to be clearly better than the first
 TRIAL_ROWS = 2_000
 QUERY_BLOCK = 8_192
+NEAREST = 10  # neighbours whose beliefs vote, at most
 
 
 class Vote:
@@ -26,6 +27,7 @@ class Vote:
         self.scale, self.k, self.index = scale, k, index
         self.labels, self.reference = labels[reference], reference
         self.base = np.bincount(self.labels, minlength=c).astype(np.float32) / len(reference)
+        self.nearest: Ints = np.empty((0, 0), dtype=np.int32)
 
     @classmethod
     def best(cls, view: Array, labels: Ints, reference: Ints, c: int, k: int | None, rng: np.random.Generator) -> Vote:
@@ -60,8 +62,21 @@ class Vote:
         return np.asarray((k * votes + self.base) / (k + 1), dtype=np.float32)
 
     def everywhere(self, view: Array, progress: Progress) -> Floats:
-        """Return the vote of the neighbours' labels."""
+        """Return the vote of the neighbours' labels; remember the nearest of them."""
         out = np.empty((len(view), len(self.base)), dtype=np.float32)
+        self.nearest = np.empty((len(view), min(NEAREST, self.k)), dtype=np.int32)
         for rows in progress.track(list(row_blocks(len(view), QUERY_BLOCK)), "neighbours"):
-            out[rows] = self.smoothed(self.neighbours(view, rows))
+            found = self.neighbours(view, rows)
+            self.nearest[rows] = self.reference[found[:, : self.nearest.shape[1]]]
+            out[rows] = self.smoothed(found)
+        return out
+
+    def of_beliefs(self, believed: Floats) -> Floats:
+        """Return the vote of what is believed of the nearest, and one vote more as above."""
+        k = self.nearest.shape[1]
+        out = np.tile(believed.mean(axis=0), (len(believed), 1))
+        for rows in row_blocks(len(out), QUERY_BLOCK):
+            for j in range(k):
+                out[rows] += believed[self.nearest[rows, j]]
+        out /= k + 1
         return out
