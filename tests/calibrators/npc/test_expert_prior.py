@@ -219,6 +219,19 @@ class TestTheClassifier:
         assert belief.facts["memorisation"] == 0
         assert right(belief, made.truth) > 0.93
 
+    @pytest.mark.parametrize("outside", [False, True])
+    def test_weights_above_one_make_the_start_no_surer_unless_it_is_known_to_be_right(self, outside, problem):
+        """Flat probabilities get weight above one; from labels that the classifier saw, it is no evidence."""
+        made = problem(rate=0)
+        flat = np.full((300, 3), 0.3) + 0.1 * np.eye(3)[made.truth]
+        belief = believe(made.said.replace(probs=flat, out_of_sample=outside))
+        weights = belief.facts["weights"]
+        total = sum(weights.values())
+        assert total > 1.5
+        started = belief.trust + sum(weight for _, weight in belief.start.values())
+        assert started == pytest.approx(total if outside else 1)
+        assert belief.trust / started == pytest.approx(weights["classifier"] / total)
+
     def test_who_is_weak_and_out_of_sample_gets_little(self, problem):
         made = problem()
         random = np.random.default_rng(0).dirichlet(np.ones(3), size=300)

@@ -148,11 +148,13 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             belief = settle(given_label(clean, transition, labels, sharpness, swapped), known)
         whole = over_all(transition, believed, swapped)
         noise_rate = _noise_rate(whole, class_shares)
+        outside = predictions.out_of_sample or unseen is not None
+        loud = 1.0 if outside else max(1.0, float(heard.sum()))
         return Belief(
             belief,
-            trust=float(heard[-1]),
+            trust=float(heard[-1]) / loud,
             scales={name: experts.votes[name].scale for name in useful},
-            start={name: (experts.heads[name], by_view[name]) for name in useful},
+            start={name: (experts.heads[name], by_view[name] / loud) for name in useful},
             pace=min(1.0, (noise_rate / FULL_PACE) ** 2),
             withheld=withheld,
             transition=whole,
