@@ -294,7 +294,7 @@ class TestSeveralViews:
         views = {"noise": np.random.default_rng(0).normal(size=(300, 8)), "signal": made.x}
         belief = believe(made.said.replace(features=views))
         assert set(belief.scales) == set(belief.start) == {"signal"}
-        assert belief.facts["weights"]["noise vote"] + belief.facts["weights"]["noise head"] < 0.05
+        assert belief.facts["weights"]["noise vote"] == belief.facts["weights"]["noise head"] == 0
         assert right(belief, made.truth) > 0.97
 
     def test_two_that_each_know_a_part_are_both_used(self):
@@ -315,7 +315,7 @@ class TestSeveralViews:
         for name, (_, weight) in belief.start.items():
             assert weight == pytest.approx(weights[f"{name} vote"] + weights[f"{name} head"])
 
-    @pytest.mark.parametrize("seed", [0, 1])
+    @pytest.mark.parametrize("seed", [0, 1, 2])
     def test_one_of_noise_does_no_damage(self, seed):
         """Blobs that overlap, 30 % wrong labels and a classifier that repeats them; judged on 2000 other instances."""
         rng = np.random.default_rng(seed)
@@ -329,6 +329,6 @@ class TestSeveralViews:
             npc = NPC(random_state=0).fit(said[:1000])
             accuracy[name] = (npc.predict(said[1000:]) == truth[1000:]).mean()
         assert 0.8 < accuracy["alone"] < 0.99
-        assert accuracy["both"] > accuracy["alone"] - 0.015
+        assert accuracy["both"] > accuracy["alone"] - 0.005
         weights = npc.report_.weights
         assert weights["noise vote"] + weights["noise head"] < 0.1 * sum(weights.values())

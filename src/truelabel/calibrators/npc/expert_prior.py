@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from truelabel.calibrators.npc.label_noise import (
     settle,
 )
 from truelabel.calibrators.npc.memorisation import contradicts, discount, judge
-from truelabel.calibrators.npc.pool import evidence, likelihood_weights, pool_everywhere
+from truelabel.calibrators.npc.pool import evidence, likelihood_weights, logs, pool, pool_everywhere
 from truelabel.calibrators.npc.prior import Belief
 from truelabel.calibrators.npc.swaps import Swapped, Swaps
 from truelabel.calibrators.npc.votes import Vote
@@ -52,8 +52,6 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         At most this many instances vote and train heads, so that the cost stays linear in n.
     """
 
-    LEAST_WEIGHT = 0.02  # a view whose experts together have less than this share is left out
-
     def __init__(self, k: int | None = None, reference: int = 50_000) -> None:
         self.k = k
         self.reference = reference
@@ -83,6 +81,8 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         learned = labels if known is None else np.where(known >= 0, known, labels)
         experts = self._ask(predictions, learned, rng, device=device, seed=seed, progress=progress)
         asked = evidence(len(labels), predictions.n_classes, rng)
+        unheard = experts.by_name(np.zeros(len(experts.names)))
+        experts = experts.needed(learned, asked)
         weights = experts.weights(learned, asked)
         swapped = experts.swapped(weights)
         told = experts.before_swaps(swapped)
@@ -135,14 +135,13 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
                     alone, labels, contradicted=contradicted, known=known, swapped=swapped
                 )
         by_view = experts.by_view(heard)
-        useful = self._useful(by_view)
         clean = denoise(believed, transition)
         sharpness = matching_sharpness(
             clean[asked], transition, class_shares, labels[asked], None if swapped is None else swapped[asked]
         )
         belief = settle(given_label(clean, transition, labels, sharpness, swapped), known)
-        for _ in range(ROUNDS):
-            again = experts.vote_again(belief, useful, by_view)
+        for _ in range(ROUNDS if sum(by_view.values()) > 0 else 0):
+            again = experts.vote_again(belief, by_view)
             halves = np.array([sharpness / 2, 1 / 2], dtype=np.float32)
             clean, sharpness = pool_everywhere([clean, again], halves), 1.0
             belief = settle(given_label(clean, transition, labels, sharpness, swapped), known)
@@ -153,8 +152,8 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         return Belief(
             belief,
             trust=float(heard[-1]) / loud,
-            scales={name: experts.votes[name].scale for name in useful},
-            start={name: (experts.heads[name], by_view[name] / loud) for name in useful},
+            scales={name: vote.scale for name, vote in experts.votes.items()},
+            start={name: (head, by_view[name] / loud) for name, head in experts.heads.items()},
             pace=min(1.0, (noise_rate / FULL_PACE) ** 2),
             withheld=withheld,
             transition=whole,
@@ -165,9 +164,9 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
                 "memorisation": memorised,
                 "noise_rate": noise_rate,
                 "swapped": 0.0 if swapped is None else swapped.share(believed),
-                "weights": {"classifier": float(heard[-1])} | experts.by_name(heard),
-                "views": {name: experts.votes[name].scale.name for name in useful},
-                "k": {name: experts.votes[name].k for name in useful},
+                "weights": {"classifier": float(heard[-1])} | unheard | experts.by_name(heard),
+                "views": {name: vote.scale.name for name, vote in experts.votes.items()},
+                "k": {name: vote.k for name, vote in experts.votes.items()},
                 "references": len(experts.reference),
             },
         )
@@ -196,12 +195,6 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             )
         return _Experts(list(said), list(said.values()), votes, heads, swaps, reference)
 
-    def _useful(self, by_view: dict[str, float]) -> list[str]:
-        """Return the views whose experts have any weight to speak of."""
-        best = max(by_view, key=lambda name: by_view[name])
-        least = self.LEAST_WEIGHT * sum(by_view.values())
-        return [name for name, weight in by_view.items() if name == best or weight >= least]
-
 
 @dataclass(frozen=True)
 class _Experts:
@@ -217,16 +210,52 @@ class _Experts:
     swaps: dict[str, Swaps | None]
     reference: Ints
 
+    def needed(self, labels: Ints, asked: Ints) -> _Experts:
+        """Leave out views that the labels do not need.
+
+        What a view adds to their likelihood has to be worth its two weights, by the Bayesian information criterion.
+        """
+        if len(self.votes) == 1:
+            return self
+        by_view = self.by_view(self.weights(labels, asked))
+        kept, likelihood = self, self._likelihood(labels, asked)
+        for view in sorted(by_view, key=lambda name: by_view[name])[:-1]:
+            fewer = kept._without(view)
+            less = fewer._likelihood(labels, asked)
+            if likelihood - less <= np.log(len(asked)):
+                kept, likelihood = fewer, less
+        return kept
+
+    def _without(self, view: str) -> _Experts:
+        rest = [i for i, (name, _) in enumerate(self.names) if name != view]
+        return replace(
+            self,
+            names=[self.names[i] for i in rest],
+            said=[self.said[i] for i in rest],
+            votes={name: vote for name, vote in self.votes.items() if name != view},
+            heads={name: head for name, head in self.heads.items() if name != view},
+        )
+
     def weights(self, labels: Ints, asked: Ints, classifier: Array | None = None) -> Floats:
         """Return the weights, of the classifier last if it is asked, that the labels of the rows `asked` choose."""
+        said = self._labels(asked)
+        if classifier is not None:
+            said.append(float32(classifier, asked))
+        return likelihood_weights(said, labels[asked])
+
+    def _likelihood(self, labels: Ints, asked: Ints) -> float:
+        """Return log p of the labels of the rows `asked`, all together, with the weights that they choose."""
+        foretold = pool(self._labels(asked), self.weights(labels, asked))
+        return float(logs(foretold)[np.arange(len(asked)), labels[asked]].sum(dtype=np.float64))
+
+    def _labels(self, asked: Ints) -> list[Floats]:
+        """Return what the experts say of the labels of the rows `asked`, as they are after swaps."""
         said = [float32(p, asked) for p in self.said]
         for i, (view, kind) in enumerate(self.names):
             swaps = self.swaps[view]
             if kind == "head" and swaps is not None:
                 said[i] = swaps.at(said[i]).exchange(said[i])
-        if classifier is not None:
-            said.append(float32(classifier, asked))
-        return likelihood_weights(said, labels[asked])
+        return said
 
     def swapped(self, weights: Floats) -> Swapped | None:
         """Return where labels are swapped, by the head that has most weight; None where that is not proven."""
@@ -244,15 +273,15 @@ class _Experts:
             for (_, kind), said in zip(self.names, self.said, strict=True)
         ]
 
-    def vote_again(self, believed: Floats, views: Sequence[str], weights: Mapping[str, float]) -> Floats:
-        """Return what the neighbours in some views vote for, each with what is believed of it."""
-        total = sum(weights[name] for name in views)
+    def vote_again(self, believed: Floats, weights: Mapping[str, float]) -> Floats:
+        """Return what the neighbours vote for, each with what is believed of it; `weights` are those of the views."""
         out = np.zeros_like(believed)
-        for name in views:
-            out += np.float32(weights[name] / total) * self.votes[name].of_beliefs(believed)
+        for name, vote in self.votes.items():
+            if weights[name] > 0:
+                out += np.float32(weights[name] / sum(weights.values())) * vote.of_beliefs(believed)
         return out
 
-    def by_name(self, weights: Floats) -> dict[str, float]:
+    def by_name(self, weights: Array) -> dict[str, float]:
         return {" ".join(name): float(w) for name, w in zip(self.names, weights, strict=False)}
 
     def by_view(self, weights: Floats) -> dict[str, float]:
