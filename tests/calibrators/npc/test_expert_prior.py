@@ -111,6 +111,15 @@ class TestTheSecondVote:
         believe(made.said.replace(features=views))
         assert asked == [(4,)] * expert_prior.ROUNDS
 
+    def test_there_is_none_where_a_classifier_has_all_the_weight(self, problem, monkeypatch):
+        made = problem(rate=0)
+        monkeypatch.setattr(expert_prior, "likelihood_weights", lambda said, labels: np.eye(len(said))[-1])
+        known = np.roll(made.truth, 1)
+        belief = believe(made.said.replace(probs=0.02 + 0.94 * np.eye(3)[known], labels=known, out_of_sample=True))
+        weights = belief.facts["weights"]
+        assert weights == {"classifier": 1, "features vote": 0, "features head": 0}
+        assert right(belief, known) == 1
+
 
 class TestThePace:
     @pytest.mark.parametrize("rate", [0.3, 0.45])
