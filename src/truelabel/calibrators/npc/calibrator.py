@@ -89,7 +89,7 @@ class NPC(Calibrator):
         The recipe's where None: 3 epochs, at least 300 steps, with batches of 32 to 1024 that grow with the data
         (paper: 10 epochs, batches of 128).
     learning_rate : float, optional
-        Adam's; the recipe's where None: 2e-3, falling to 0 (paper: 1e-3 throughout).
+        Adam's; the recipe's where None: 4e-3, falling to 0 (paper: 1e-3 throughout).
     device : str, default "auto"
         The best there is where "auto".
     random_state : int, optional
