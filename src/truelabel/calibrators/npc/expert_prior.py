@@ -40,9 +40,9 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
     The experts are, for each view, a k-NN vote of the labels and an out-of-fold head; and the classifier, as far as
     it deserves trust. The first two have not seen the label of the instance they are asked about, so that the labels
     can judge them, and their pool is p(ỹ | x). From it come the transition matrix T of the labels, p(y | x), and,
-    with each instance's own label, the belief p(y | x, ỹ) ∝ p(y | x) T[y, ỹ]. Where the heads find that labels are
-    swapped near a class boundary, all of this is about the labels before they were. Without labels the classifier's
-    predictions take their place throughout.
+    with each instance's own label, the belief p(y | x, ỹ) ∝ p(y | x) T[y, ỹ]. Then neighbours vote again, with what is
+    believed of them. Where the heads find that labels are swapped near a class boundary, all of this is about the
+    labels before they were. Without labels the classifier's predictions take their place throughout.
 
     Parameters
     ----------
@@ -147,6 +147,7 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             belief = settle(given_label(clean, transition, labels, sharpness, swapped), known)
         whole = over_all(transition, believed, swapped)
         noise_rate = _noise_rate(whole, class_shares)
+        # Weights above 1 are for votes, which are flat, or from labels that the classifier saw: no reason to be surer.
         outside = predictions.out_of_sample or unseen is not None
         loud = 1.0 if outside else max(1.0, float(heard.sum()))
         return Belief(
