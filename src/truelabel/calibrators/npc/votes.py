@@ -72,11 +72,11 @@ class Vote:
         return out
 
     def of_beliefs(self, believed: Floats) -> Floats:
-        """Return the vote of what is believed of the nearest, and one vote more as above."""
+        """Return the mean of what is believed of the nearest."""
         k = self.nearest.shape[1]
-        out = np.tile(believed.mean(axis=0), (len(believed), 1))
+        out = np.zeros_like(believed)
         for rows in row_blocks(len(out), QUERY_BLOCK):
             for j in range(k):
                 out[rows] += believed[self.nearest[rows, j]]
-        out /= k + 1
+        out /= k
         return out
