@@ -157,9 +157,11 @@ TITLES = {
 def one_thread() -> None:
     """Let everything run on one thread, so that seconds can be compared."""
     import faiss
+    from threadpoolctl import threadpool_limits
 
     torch.set_num_threads(1)
     faiss.omp_set_num_threads(1)
+    threadpool_limits(1)
 
 
 def _heads(case: Case, labels: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:

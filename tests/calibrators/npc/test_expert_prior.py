@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from truelabel import NPC, Predictions
 from truelabel.calibrators.npc import ExpertPrior, expert_prior, votes
-from truelabel.calibrators.npc.expert_prior import in_sample
+from truelabel.calibrators.npc.expert_prior import heeded, in_sample
 from truelabel.calibrators.npc.heads import HeadSettings
 from truelabel.progress import Progress
 
@@ -119,6 +119,21 @@ class TestTheSecondVote:
         weights = belief.facts["weights"]
         assert weights == {"classifier": 1, "features vote": 0, "features head": 0}
         assert right(belief, known) == 1
+
+    @pytest.mark.parametrize(("foresees", "part"), [(0.83, 0.5), (0.8, 0.5), (0.75, 0.25), (0.7, 0), (0.4, 0)])
+    def test_it_is_heard_the_less_the_fewer_labels_it_foresees(self, foresees, part):
+        assert heeded(0.8, foresees) == pytest.approx(part)
+
+    def test_neighbours_of_other_classes_are_not_heard(self, monkeypatch):
+        """Points in twenty dimensions, classes by distance from the middle: heads see them, neighbours do not."""
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(1200, 20))
+        truth = (np.linalg.norm(x, axis=1) > np.sqrt(19.4)).astype(int)
+        noisy = np.where(rng.random(1200) < 0.2, 1 - truth, truth)
+        said = Predictions(np.eye(2)[noisy], np.column_stack([x, np.square(x)]), labels=noisy)
+        heard = right(believe(said), truth)
+        monkeypatch.setattr(expert_prior, "MISSED", np.inf)
+        assert heard > right(believe(said), truth) + 0.02
 
 
 class TestThePace:

@@ -86,7 +86,7 @@ class NPC(Calibrator):
     sampler : {"exact", "inverse-cdf"}, optional
         How y is drawn in training; the recipe's where None.
     epochs, batch_size : int, optional
-        The recipe's where None: 3 epochs, at least 300 steps, with batches of 32 to 1024 that grow with the data
+        The recipe's where None: 3 epochs, at least 290 steps, with batches of 32 to 1024 that grow with the data
         (paper: 10 epochs, batches of 128).
     learning_rate : float, optional
         Adam's; the recipe's where None: 4e-3, falling to 0 (paper: 1e-3 throughout).

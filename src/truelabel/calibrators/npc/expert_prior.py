@@ -31,6 +31,7 @@ from truelabel.progress import Progress
 HEARD = 0.1  # memorisation up to which the classifier is heard in counting T
 SHOWN = 0.5  # trust from which the autoencoder sees what the classifier says of its training instances
 ROUNDS = 3  # of neighbours who vote with what is believed of them
+MISSED = 0.1  # share of the labels that such a vote foresees less than p(y | x) does, for it not to be heard
 FULL_PACE = 0.2  # noise rate from which the autoencoder learns at its full rate
 
 
@@ -140,10 +141,15 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             clean[asked], transition, class_shares, labels[asked], None if swapped is None else swapped[asked]
         )
         belief = settle(given_label(clean, transition, labels, sharpness, swapped), known)
-        for _ in range(ROUNDS if sum(by_view.values()) > 0 else 0):
+        part = 0.0
+        for turn in range(ROUNDS if sum(by_view.values()) > 0 else 0):
             again = experts.vote_again(belief, by_view)
-            halves = np.array([sharpness / 2, 1 / 2], dtype=np.float32)
-            clean, sharpness = pool_everywhere([clean, again], halves), 1.0
+            if turn == 0:
+                first, second = (_foreseen(probs, labels, asked, swapped) for probs in (clean, again))
+                part = heeded(first, second)
+            # What the vote lacks of a half goes to p(y | x), so that beliefs are as sure as with all of it.
+            parts = np.array([sharpness / 2 + (1 / 2 - part), part], dtype=np.float32)
+            clean, sharpness = pool_everywhere([clean, again], parts), 1.0
             belief = settle(given_label(clean, transition, labels, sharpness, swapped), known)
         whole = over_all(transition, believed, swapped)
         noise_rate = _noise_rate(whole, class_shares)
@@ -295,6 +301,26 @@ class _Experts:
 
 def _noise_rate(transition: Array, shares: Array) -> float:
     return float(1 - shares @ np.diag(transition))
+
+
+def _foreseen(probs: Floats, labels: Ints, rows: Ints, swapped: Swapped | None) -> float:
+    """Return the share of the labels of the rows that are the likeliest class, after swaps."""
+    said = probs[rows] if swapped is None else swapped[rows].exchange(probs[rows])
+    return float(np.mean(said.argmax(axis=1) == labels[rows]))
+
+
+def heeded(first: float, second: float) -> float:
+    """Return the part that a second vote gets beside what is believed already: a half, unless it foresees less.
+
+    Where instances lie among others of their class, what is believed of the neighbours foresees as many labels as what
+    is believed of the instance itself, or more. Where they do not, neighbours would confirm each other's mistakes.
+
+    Parameters
+    ----------
+    first, second : float
+        Shares of the labels that p(y | x) and the vote foresee.
+    """
+    return float(np.clip(1 - (first - second) / MISSED, 0, 1)) / 2
 
 
 def in_sample(joint: Floats, without: Floats, most: float) -> Floats:

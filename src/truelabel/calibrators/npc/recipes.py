@@ -25,6 +25,6 @@ class Recipe:
 
 
 RECIPES = {
-    "default": Recipe("shares", "exact", "exp", True, (256,), 3, 300, None, learning_rate=4e-3, decay=True),
+    "default": Recipe("shares", "exact", "exp", True, (256,), 3, 290, None, learning_rate=4e-3, decay=True),
     "paper": Recipe("one-hot", "inverse-cdf", "softplus", False, (), 10, 0, 128, learning_rate=1e-3, decay=False),
 }
