@@ -38,11 +38,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.metrics import average_precision_score
 
 from scoreboard.cells import Cell, Sources, load
-from scoreboard.columns import _heads
+from scoreboard.columns import _heads, one_thread
 from scoreboard.store import Record, append, cached_case, read_records
 from truelabel.labels import LabelIssues, correct_labels, examine
 
@@ -83,7 +82,7 @@ def main() -> None:
     if not wanted:
         parser.error(f"no cell is named {' or '.join(options.cells)}.")
     if not options.summary:
-        _one_thread()
+        one_thread()
         for seed, cell in product(options.seeds, wanted):
             if (cell.name, seed) not in stored:
                 record = run(cell, seed, Sources.of(options))
@@ -269,13 +268,6 @@ def _timed(run: Callable[[], Any]) -> tuple[Any, float]:
     began = time.process_time()
     result = run()
     return result, time.process_time() - began
-
-
-def _one_thread() -> None:
-    import faiss
-
-    torch.set_num_threads(1)
-    faiss.omp_set_num_threads(1)
 
 
 if __name__ == "__main__":

@@ -358,9 +358,11 @@ def _memory(what: str) -> int:
 
 def _use_threads(threads: int) -> None:
     import faiss
+    from threadpoolctl import threadpool_limits
 
     torch.set_num_threads(threads)
     faiss.omp_set_num_threads(threads)
+    threadpool_limits(threads)
 
 
 if __name__ == "__main__":

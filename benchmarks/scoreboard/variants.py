@@ -137,6 +137,19 @@ def no_votes() -> Iterator[Check]:
 
 
 @contextmanager
+def second_vote_in_full() -> Iterator[Check]:
+    """Half of the weight for the vote of beliefs, however few labels it foresees."""
+    heard: list[float] = []
+
+    def half(*shares: float) -> float:
+        heard.append(0.5)
+        return heard[-1]
+
+    with patch.object(expert_prior, "heeded", half):
+        yield lambda npc, said: heard == [0.5] or npc.report_.weights["classifier"] > 0
+
+
+@contextmanager
 def from_nothing() -> Iterator[Check]:
     """A fresh hidden layer at full pace, since there is no start that it could stay near."""
     width = calibrator.RECIPES["default"].hidden[0]
@@ -267,6 +280,7 @@ VARIANTS = {
     "no-label": Variant("beliefs without the instance's own label", no_own_label),
     "no-vote": Variant("no vote of labels", no_votes),
     "no-second-vote": Variant("no vote of beliefs", no_second_vote),
+    "second-vote-in-full": Variant("vote of beliefs always heard in full", second_vote_in_full),
     "from-nothing": Variant("starting from nothing instead of from the heads", from_nothing),
     "trusted": Variant(
         "classifier always trusted as if out of sample",
