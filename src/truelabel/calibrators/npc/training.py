@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.optim.lr_scheduler import LambdaLR
 
 from truelabel.arrays import Floats
 from truelabel.calibrators.npc.dirichlet import SAMPLERS, Sampler, multi_gamma_kl
@@ -86,11 +85,12 @@ def train(
     """
     draw = SAMPLERS[sampler]
     others = [parameter for parameter in vae.parameters() if parameter is not vae.reliance]
-    groups: list[dict[str, Any]] = [{"params": others}, {"params": [vae.reliance], "lr": RELIANCE_RATE * learning_rate}]
-    optimizer = torch.optim.Adam(groups, lr=learning_rate, fused=device.type != "mps")
+    rates = learning_rate, RELIANCE_RATE * learning_rate
+    groups = [{"params": part, "lr": rate} for part, rate in zip((others, [vae.reliance]), rates, strict=True)]
+    optimizer = torch.optim.Adam(groups, fused=device.type != "mps")
     n = len(predictions)
     batches = max(1, round(n / batch_size))
-    schedule = LambdaLR(optimizer, lambda step: 1 - step / (epochs * batches) if decay else 1.0)
+    step = 0
     vae.train()
     history = []
     for _ in progress.track(range(epochs), "autoencoder"):
@@ -104,7 +104,10 @@ def train(
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-            schedule.step()
+            step += 1
+            if decay:
+                for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                    group["lr"] = rate * (1 - step / (epochs * batches))
             total += float(loss.detach()) * len(rows)
         history.append(total / n)
     vae.eval()
