@@ -78,7 +78,7 @@ def test_a_cell_costs_no_other_whatever_it_does(engine, tiny_grid, tmp_path):
                 time.sleep(0.01)
         if cell.method == "rel":
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
-            ctypes.PyDLL(None).sleep(60)  # hears no signal and keeps the interpreter to itself
+            ctypes.PyDLL(None).sleep(600)  # hears no signal and keeps the interpreter to itself
         if cell.method == "forward":
             bytearray(4 * 2**30)
         return Record(cell, "ok", {"before": 0.5, "after": 0.5})
@@ -87,7 +87,7 @@ def test_a_cell_costs_no_other_whatever_it_does(engine, tiny_grid, tmp_path):
     limits = Limits(2, memory=2, grace=0.5)
     began = time.monotonic()
     found = run(grid, tmp_path / "lab.sqlite", engine=engine, workers=2, show=False, work=work, limits=limits)
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 300
     assert (found.ok, found.failed, found.ran) == (2, 5, 7)
     with Store(tmp_path / "lab.sqlite", read_only=True) as store:
         records = store.records()
