@@ -9,6 +9,7 @@ from truelabel import NPC, Predictions
 from truelabel.calibrators.npc import ExpertPrior, expert_prior, votes
 from truelabel.calibrators.npc.expert_prior import heeded, in_sample
 from truelabel.calibrators.npc.heads import HeadSettings
+from truelabel.calibrators.npc.memorisation import Judgement
 from truelabel.progress import Progress
 
 
@@ -255,6 +256,21 @@ class TestTheClassifier:
         started = belief.trust + sum(weight for _, weight in belief.start.values())
         assert started == pytest.approx(total if outside else 1)
         assert belief.trust / started == pytest.approx(weights["classifier"] / total)
+
+    def test_the_more_it_memorised_the_less_it_is_heard_in_counting(self, problem, monkeypatch):
+        """It objects to every wrong label, so that T would be the identity if nobody else were heard."""
+        made = problem()
+        said = made.said.replace(hidden=made.x)
+        monkeypatch.setattr(expert_prior, "contradicts", lambda *_: made.noisy != made.truth)
+
+        def counted(memorised):
+            monkeypatch.setattr(expert_prior, "judge", lambda *_, **__: Judgement(memorised, 1.0, 0.5))
+            return believe(said).transition
+
+        full, half, none = counted(0.1), counted(0.2), counted(0.3)
+        assert np.diag(full).min() > 0.95
+        assert np.diag(none).max() < 0.9
+        np.testing.assert_allclose(half, (full + none) / 2)
 
     def test_who_is_weak_and_out_of_sample_gets_little(self, problem):
         made = problem()

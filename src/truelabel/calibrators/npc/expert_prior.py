@@ -28,7 +28,7 @@ from truelabel.neighbours import stratified
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 
-HEARD = 0.1  # memorisation up to which the classifier is heard in counting T
+HEARD, UNHEARD = 0.1, 0.3  # memorisation up to which the classifier is heard in counting T, and from which it is not
 SHOWN = 0.5  # trust from which the autoencoder sees what the classifier says of its training instances
 ROUNDS = 3  # of neighbours who vote with what is believed of them
 MISSED = 0.1  # share of the labels that such a vote foresees less than p(y | x) does, for it not to be heard
@@ -130,10 +130,13 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
                 heard = joint
             if predictions.out_of_sample:
                 transition, class_shares = estimate_transition(believed, labels, known=known, swapped=swapped)
-            elif memorised is not None and memorised <= HEARD and predictions.hidden is not None:
+            elif memorised is not None and memorised < UNHEARD and predictions.hidden is not None:
                 contradicted = contradicts(predictions, alone.argmax(axis=1))
-                transition, class_shares = estimate_transition(
-                    alone, labels, contradicted=contradicted, known=known, swapped=swapped
+                counted = estimate_transition(alone, labels, contradicted=contradicted, known=known, swapped=swapped)
+                share = float(np.interp(memorised, (HEARD, UNHEARD), (1, 0)))
+                transition, class_shares = (
+                    share * new + (1 - share) * old
+                    for new, old in zip(counted, (transition, class_shares), strict=True)
                 )
         by_view = experts.by_view(heard)
         clean = denoise(believed, transition)
