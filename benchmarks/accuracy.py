@@ -21,8 +21,8 @@ scaling by the noisy labels; NPC's paper recipe; NPC; cleanlab (out-of-fold head
 
 --out holds one line of JSON a cell and seed, and a later line replaces an earlier one, so that an interrupted run goes
 on where it stopped. With --cache the trained classifiers' predictions are kept as well, so that --redo repeats a column
-without training them again. Three seeds should take under two hours on two cores (estimated from single cells). At the
-end come the tables, and what must hold of them.
+without training them again. Three seeds take about three hours of processor time, an hour and a half on two cores. At
+the end come the tables, and what must hold of them.
 """
 
 from __future__ import annotations
