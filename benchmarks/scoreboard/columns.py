@@ -97,6 +97,7 @@ class Columns:
             -npc.posterior(case.test).p_wrong,
             memorisation=found.memorisation,
             noise_rate=found.noise_rate,
+            swapped=found.swapped,
             weights=found.weights,
             k=found.k,
         )

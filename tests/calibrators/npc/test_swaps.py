@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import expit, softmax
+from sklearn.datasets import load_digits
 
 from truelabel import NPC, Predictions
 from truelabel.calibrators.npc.label_noise import (
     estimate_transition,
+    flattened_odds,
     given_label,
     likeliest_transition,
     over_all,
@@ -182,6 +184,26 @@ class TestProof:
         labels = (rng.random((4000, 1)) > rows.cumsum(axis=1)).sum(axis=1).clip(max=2)
         assert not suspected(torch.from_numpy(probs).log(), torch.from_numpy(labels))
 
+    def test_two_classes_whose_order_heads_do_not_know_are_not_swapped(self):
+        """Two in five of each class have the label of the next, and the odds of the two say nothing."""
+        rng = np.random.default_rng(0)
+        n, c = 3000, 6
+        rows, truth, first = np.arange(n), rng.integers(0, c, n), expit(rng.normal(size=n))
+        probs = np.full((n, c), 0.05, dtype=np.float32)
+        probs[rows, truth], probs[rows, (truth + 1) % c] = 0.8 * first, 0.8 * (1 - first)
+        drawn = rng.random(n)
+        moved = np.select([drawn < 0.48, drawn < 0.8], [0, 1], rng.integers(2, c, n))
+        assert not suspected(torch.from_numpy(probs).log(), torch.from_numpy((truth + moved) % c))
+
+    def test_odds_are_flattened_as_far_as_the_labels_are(self):
+        """Labels drawn with the square root of the odds of the two likeliest; the third class stays as it is."""
+        flat = self.probs.copy()
+        pair = np.argsort(flat, axis=1)[:, 1:]
+        both = np.take_along_axis(flat, pair, axis=1)
+        shares = np.sqrt(both) / np.sqrt(both).sum(axis=1, keepdims=True)
+        np.put_along_axis(flat, pair, both.sum(axis=1, keepdims=True) * shares, axis=1)
+        np.testing.assert_allclose(flattened_odds(self.probs, self.drawn(flat)), flat, atol=0.02)
+
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_labels_swapped_at_the_boundary_are_seen_through(seed):
@@ -201,3 +223,15 @@ def test_where_none_is_swapped_none_is_found(problem):
     npc = NPC(random_state=0, progress=False).fit(made.said)
     assert npc.report_.swapped == 0
     assert "swapped" not in str(npc.report_)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_noise_that_goes_one_way_is_not_taken_for_swaps(seed):
+    """Two in five of each digit have the label of the next: the two likeliest classes are hard to tell apart."""
+    x, truth = load_digits(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(truth))[:1200]
+    noisy = np.where(rng.random(1200) < 0.4, (truth[rows] + 1) % 10, truth[rows])
+    npc = NPC(random_state=seed, progress=False).fit(Predictions(0.01 + 0.9 * np.eye(10)[noisy], x[rows], labels=noisy))
+    assert npc.report_.swapped == 0
+    assert npc.report_.noise_rate == pytest.approx(0.4, abs=0.08)

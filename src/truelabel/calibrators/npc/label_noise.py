@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
 from torch import Tensor
 
 from truelabel.arrays import Array, Floats, Ints, row_blocks
@@ -148,16 +150,34 @@ def explain(swaps: Swaps, probs: Floats, labels: Ints) -> bool:
     """Return whether `probs` predict the labels clearly better through swaps than through any transition matrix.
 
     With two classes, or noise that goes one way, a transition matrix does what swaps do, and does it from a count. It
-    may have `probs` at any temperature.
+    may have `probs` at any temperature. Heads that learned from few labels, many of which such noise has moved, know
+    the two classes but not which comes first; that is no swap either, as long as the odds of the two are as far off
+    everywhere.
     """
     rows = np.arange(len(labels))
     through_swaps = logs(swaps.at(probs).exchange(probs))[rows, labels]
+    if not clearly_above(through_swaps, logs(flattened_odds(probs, labels))[rows, labels]):
+        return False
     for sharpness in (*SHARPNESSES, likelihood_weights([probs], labels)[0]):
         clean = pool([probs], np.array([sharpness]))
         otherwise = clean @ likeliest_transition(clean, labels).astype(np.float32)
         if not clearly_above(through_swaps, logs(otherwise)[rows, labels]):
             return False
     return True
+
+
+def flattened_odds(probs: Floats, labels: Ints) -> Floats:
+    """Return `probs` with the odds of the two likeliest classes at the power under which the labels are likeliest."""
+    rows = np.arange(len(labels))
+    pair = np.argpartition(-probs, 1, axis=1)[:, :2]
+    both = probs[rows[:, None], pair]
+    odds = logs(both[:, 0]) - logs(both[:, 1])
+    at = np.flatnonzero((labels[:, None] == pair).any(axis=1))
+    towards = np.where(labels[at] == pair[at, 0], odds[at], -odds[at])
+    power = minimize_scalar(lambda power: np.logaddexp(0, -power * towards).mean(), bounds=(0, 2), method="bounded").x
+    out, first = probs.copy(), expit(power * odds)
+    out[rows[:, None], pair] = both.sum(axis=1, keepdims=True) * np.stack([first, 1 - first], axis=1)
+    return out
 
 
 def likeliest_transition(probs: Floats, labels: Ints) -> Array:
