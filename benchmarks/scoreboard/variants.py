@@ -190,7 +190,7 @@ def judged_by_agreement() -> Iterator[Check]:
 @contextmanager
 def hidden_unread() -> Iterator[Check]:
     """The hidden layer is not given, and so not looked at."""
-    with patch.object(memorisation, "voted") as looked_at:
+    with patch.object(memorisation.HiddenLayer, "voted") as looked_at:
         yield lambda npc, said: not looked_at.called
 
 

@@ -10,7 +10,7 @@ from truelabel.arrays import Floats, Ints
 
 EXACT = 20_000  # reference rows up to which an approximate search would save nothing
 CELL = 200  # rows in a cell of an approximate search, on average
-PROBES = 8  # cells that it looks into
+PROBES = 5  # cells that it looks into
 
 
 class Neighbours:
@@ -35,8 +35,8 @@ class Neighbours:
         if self._cells:
             half = faiss.ScalarQuantizer.QT_bf16
             self._index = faiss.IndexIVFScalarQuantizer(self._index, width, self._cells, half, faiss.METRIC_L2)
-            self._index.cp.niter = 10
-            self._index.cp.max_points_per_centroid = 64
+            self._index.cp.niter = 5
+            self._index.cp.max_points_per_centroid = 39  # fewer would be called too few
             self._index.nprobe = PROBES
             self._index.train(reference)
         self._index.add(reference)

@@ -9,7 +9,7 @@ from truelabel import NPC, Predictions
 from truelabel.calibrators.npc import ExpertPrior, expert_prior, votes
 from truelabel.calibrators.npc.expert_prior import heeded, in_sample
 from truelabel.calibrators.npc.heads import HeadSettings
-from truelabel.calibrators.npc.memorisation import Judgement
+from truelabel.calibrators.npc.memorisation import HiddenLayer, Judgement
 from truelabel.progress import Progress
 
 
@@ -261,7 +261,7 @@ class TestTheClassifier:
         """It objects to every wrong label, so that T would be the identity if nobody else were heard."""
         made = problem()
         said = made.said.replace(hidden=made.x)
-        monkeypatch.setattr(expert_prior, "contradicts", lambda *_: made.noisy != made.truth)
+        monkeypatch.setattr(HiddenLayer, "contradicts", lambda *args: (made.noisy != made.truth)[args[-1]])
 
         def counted(memorised):
             monkeypatch.setattr(expert_prior, "judge", lambda *_, **__: Judgement(memorised, 1.0, 0.5))

@@ -92,7 +92,7 @@ CONTRADICTED = np.repeat([False, True, False, True, True, False], [65, 5, 15, 15
 
 
 @pytest.mark.parametrize(
-    ("contradicted", "first", "second"), [(None, (70, 30), (80, 20)), (CONTRADICTED, (65, 15), (80, 10))]
+    ("contradicted", "first", "second"), [(None, (70, 30), (80, 20)), (CONTRADICTED.__getitem__, (65, 15), (80, 10))]
 )
 def test_what_is_contradicted_is_not_counted(contradicted, first, second):
     """Two classes are too few for any evening out, so the counts of right and wrong labels are T."""
@@ -233,3 +233,30 @@ def test_the_pieces_together_find_most_wrong_labels(rate):
     clean = denoise(believed, found)
     belief = given_label(clean, found, labels, matching_sharpness(clean, found, shares, labels))
     assert (belief.argmax(axis=1) == truth).mean() > (labels == truth).mean() + 0.5 * rate
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({0: 40, 1: 60}, (0.5, 0.5, 0)),
+        ({0: 10, 1: 50, 2: 40}, (1 / 3, 1 / 3, 1 / 3)),
+        ({0: 25, 1: 51, 2: 24}, (0.38, 0.38, 0.24)),
+        ({0: 20, 1: 60, 2: 20}, (0.4, 0.4, 0.2)),
+        ({0: 15, 1: 60, 2: 25}, (0.375, 0.375, 0.25)),
+        ({0: 50, 1: 49, 2: 1}, (0.5, 0.49, 0.01)),
+    ],
+)
+def test_no_label_is_likelier_than_the_right_one(labels, expected):
+    """Likelier ones share with it; other classes have so many right labels that nothing else is evened out."""
+    said = together(block(0, 3, 0.9, labels), block(1, 3, 0.9, {1: 100}), block(2, 3, 0.9, {2: 100}))
+    found, _ = estimate_transition(*said)
+    np.testing.assert_allclose(found[0], expected, atol=0.04)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    if labels[0] < 50:
+        assert found[0, 0] == found[0].max()
+
+
+def test_where_true_classes_are_known_labels_may_be_wrong_more_often_than_right():
+    said = together(block(0, 2, 0.9, {0: 30, 1: 70}), block(1, 2, 0.9, {1: 100}))
+    found, _ = estimate_transition(*said, known=np.repeat([0, 1], 100))
+    assert found[0, 1] == pytest.approx(0.7, abs=0.01)

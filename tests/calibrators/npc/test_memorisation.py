@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from truelabel import Predictions
-from truelabel.calibrators.npc.memorisation import Judgement, contradicts, discount, foresees, judge, trust_in
+from truelabel.calibrators.npc.memorisation import HiddenLayer, Judgement, discount, judge, trust_in
 
 N, C = 1000, 4
 TRUTH = np.arange(N) % C
@@ -19,7 +19,18 @@ def said(classes: np.ndarray, labels: np.ndarray = NOISY, **parts) -> Prediction
 def judgement(right, predictions, foretold=1.0, unseen=None, *, noise_rate=0.2, swaps=False) -> Judgement:
     """Judge a classifier; the experts had expected this share of the labels."""
     expected = np.arange(len(right)) % 100 < 100 * foretold
-    return judge(right, expected, predictions, unseen, np.random.default_rng(0), noise_rate=noise_rate, swaps=swaps)
+    layer = None if predictions.hidden is None else HiddenLayer(predictions, unseen)
+    rng = np.random.default_rng(0)
+    return judge(right, expected, predictions, layer, unseen, rng, noise_rate=noise_rate, swaps=swaps)
+
+
+def foresees(hidden: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return HiddenLayer(said(labels, labels, hidden=hidden)).foresees(rows)
+
+
+def contradicts(predictions: Predictions, believed: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    rows = np.arange(len(predictions)) if rows is None else rows
+    return HiddenLayer(predictions).contradicts(predictions.hard, believed, rows)
 
 
 def judged(right, predictions, unseen=None):
@@ -150,8 +161,9 @@ class TestMostWeight:
         expected = np.arange(N) < N // 2
         rng = np.random.default_rng(0)
         predictions = said(NOISY, hidden=places(NOISY))
-        assert judge(ALL_FINE, expected, predictions, unseen, rng, noise_rate=0.2).most == 1 / 3
-        assert judge(ALL_FINE, ~expected, predictions, unseen, rng, noise_rate=0.2).most == 2 / 3
+        layer = HiddenLayer(predictions, unseen)
+        assert judge(ALL_FINE, expected, predictions, layer, unseen, rng, noise_rate=0.2).most == 1 / 3
+        assert judge(ALL_FINE, ~expected, predictions, layer, unseen, rng, noise_rate=0.2).most == 2 / 3
 
 
 @pytest.mark.parametrize(
@@ -202,6 +214,8 @@ class TestContradicts:
         errs = believed != TRUTH
         found = contradicts(said(TRUTH, hidden=places(TRUTH)), believed)
         np.testing.assert_array_equal(found, errs)
+        picked = np.array([0, 3, 10, 999])
+        np.testing.assert_array_equal(contradicts(said(TRUTH, hidden=places(TRUTH)), believed, picked), errs[picked])
 
     def test_what_a_classifier_repeats_against_its_neighbours_is_no_contradiction(self):
         """But where half of an instance's ten neighbours are labelled wrong, too, as chance has it."""
@@ -211,6 +225,13 @@ class TestContradicts:
 
     def test_where_it_says_what_is_believed_nobody_is_asked(self):
         assert not contradicts(said(TRUTH, hidden=places(NOISY)), TRUTH).any()
+
+    def test_unseen_instances_ask_the_seen_but_are_nobodys_neighbours(self):
+        """Of two places one holds unseen instances only, and is the nearer one to all of them."""
+        hidden = np.repeat([0.0, 1.0, 50.0], [20, 20, 20])[:, None] + 0.001 * np.arange(60)[:, None]
+        labels = np.repeat([0, 1, 2], 20)
+        layer = HiddenLayer(said(labels, labels, hidden=hidden), np.arange(20, 40))
+        np.testing.assert_array_equal(layer.voted(np.arange(60)), np.repeat([0, 0, 2], 20))
 
 
 class TestDiscount:

@@ -86,7 +86,8 @@ class NPC(Calibrator):
     sampler : {"exact", "inverse-cdf"}, optional
         How y is drawn in training; the recipe's where None.
     epochs, batch_size : int, optional
-        The recipe's where None: 3 epochs, at least 290 steps, with batches of 32 to 1024 that grow with the data
+        The recipe's where None: 2 epochs, at least 290 steps (of batches above 128, with whose root the noise of a
+        step falls, fewer by that root), with batches of 32 to 1024 that grow with the data
         (paper: 10 epochs, batches of 128).
     learning_rate : float, optional
         Adam's; the recipe's where None: 4e-3, falling to 0 (paper: 1e-3 throughout).
@@ -217,7 +218,6 @@ class NPC(Calibrator):
             belief = self._prior(recipe).believe(predictions, device=device, seed=seed, progress=progress, **told)
             believed = time.perf_counter()
             vae = self._network(recipe, predictions, belief).to(device)
-            steps = max(1, round(len(predictions) / self.batch_size_))
             shown = predictions if belief.withheld is None else withhold(predictions, belief.withheld)
             self.history_ = train(
                 vae,
@@ -228,7 +228,7 @@ class NPC(Calibrator):
                 beta=self.beta,
                 sampler=self.sampler or recipe.sampler,
                 draw_predictions=recipe.draw_predictions,
-                epochs=self.epochs or max(recipe.epochs, math.ceil(recipe.least_steps / steps)),
+                epochs=self.epochs or recipe.passes(len(predictions), self.batch_size_),
                 batch_size=self.batch_size_,
                 learning_rate=(self.learning_rate or recipe.learning_rate)
                 * (belief.pace if self.trunk is None else 1.0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from truelabel.calibrators.npc.label_noise import (
     over_all,
     settle,
 )
-from truelabel.calibrators.npc.memorisation import contradicts, discount, judge
+from truelabel.calibrators.npc.memorisation import HiddenLayer, discount, judge
 from truelabel.calibrators.npc.pool import evidence, likelihood_weights, logs, pool, pool_everywhere
 from truelabel.calibrators.npc.prior import Belief
 from truelabel.calibrators.npc.swaps import Swapped, Swaps
@@ -90,7 +91,7 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
         believed = pool_everywhere(told, weights)
         transition, class_shares = estimate_transition(believed, labels, known=known, swapped=swapped)
 
-        memorised, trust, most = None, 0.0, 1.0
+        memorised, trust, most, layer = None, 0.0, 1.0, None
         if predictions.labels is not None and predictions.out_of_sample:
             memorised, trust = 0.0, 1.0
         elif predictions.labels is not None:
@@ -98,10 +99,12 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
             expected = believed if swapped is None else swapped.exchange(believed)
             foretold = expected.argmax(axis=1) == labels
             own = right[np.arange(len(labels)), labels]
+            layer = None if predictions.hidden is None else HiddenLayer(predictions, unseen)
             memorised, trust, most = judge(
                 own,
                 foretold,
                 predictions,
+                layer,
                 unseen,
                 rng,
                 noise_rate=_noise_rate(over_all(transition, believed, swapped), class_shares),
@@ -130,8 +133,8 @@ class ExpertPrior(BaseEstimator):  # type: ignore[misc]
                 heard = joint
             if predictions.out_of_sample:
                 transition, class_shares = estimate_transition(believed, labels, known=known, swapped=swapped)
-            elif memorised is not None and memorised < UNHEARD and predictions.hidden is not None:
-                contradicted = contradicts(predictions, alone.argmax(axis=1))
+            elif memorised is not None and memorised < UNHEARD and layer is not None:
+                contradicted = partial(layer.contradicts, predictions.hard, alone.argmax(axis=1))
                 counted = estimate_transition(alone, labels, contradicted=contradicted, known=known, swapped=swapped)
                 share = float(np.interp(memorised, (HEARD, UNHEARD), (1, 0)))
                 transition, class_shares = (

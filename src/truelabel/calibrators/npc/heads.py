@@ -238,9 +238,9 @@ def _everywhere(
     device: torch.device,
 ) -> Floats:
     out = np.empty((len(view), n_classes), dtype=np.float32)
-    if len(reference) < len(view):
-        for rows in row_blocks(len(view), 16_384):
-            x = torch.from_numpy(scale(float32(view, rows))).to(device)
-            out[rows] = torch.softmax(heads(x), dim=2).mean(0).cpu().numpy()
     out[reference] = own.exp().cpu().numpy()
+    others = np.delete(np.arange(len(view)), reference)
+    for block in row_blocks(len(others), 16_384):
+        x = torch.from_numpy(scale(float32(view, others[block]))).to(device)
+        out[others[block]] = torch.softmax(heads(x), dim=2).mean(0).cpu().numpy()
     return out

@@ -6,6 +6,8 @@ instance's label say about it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
@@ -32,7 +34,7 @@ def estimate_transition(
     believed: Floats,
     labels: Ints,
     *,
-    contradicted: Array | None = None,
+    contradicted: Callable[[Ints], Array] | None = None,
     known: Ints | None = None,
     swapped: Swapped | None = None,
 ) -> tuple[Array, Array]:
@@ -41,7 +43,8 @@ def estimate_transition(
     Of the instances believed to be of class y, the surest fifth are of that class almost without exception, so
     their labels show how labels of class y come out. What differs between the rows' shares of right labels, and
     within a row between the wrong ones, is evened out as far as chance alone would explain it (James–Stein factors
-    from chi-square statistics).
+    from chi-square statistics). No label of a class is likelier than the right one, unless some true classes are known:
+    counts that say otherwise have taken one class for another.
 
     Parameters
     ----------
@@ -49,8 +52,8 @@ def estimate_transition(
         p(ỹ | x).
     labels : (n,) array
         ỹ.
-    contradicted : (n,) bool array, optional
-        Instances whose believed class somebody who may know better contradicts; they are not counted.
+    contradicted : callable, optional
+        Tells for which of some rows somebody who may know better contradicts the believed class; they are not counted.
     known : (n,) array, optional
         True classes of some instances, −1 for the rest. An instance counts for its true class, but is not surer than
         it is believed to be: those whose class a person looked up are not a fair sample.
@@ -63,16 +66,21 @@ def estimate_transition(
         guessed = np.where(known >= 0, known, guessed)
     counts = np.zeros((c, c))
     for y in range(c):
-        rows = np.flatnonzero(guessed == y if contradicted is None else (guessed == y) & ~contradicted)
+        rows = np.flatnonzero(guessed == y)
         if len(rows) < 2:
             continue
         kept = max(min(FEWEST, len(rows)), int(SUREST * len(rows)))
         least = CLOSE * np.partition(believed[rows, y], -kept)[-kept]
         surest = rows[believed[rows, y] >= least]
+        if contradicted is not None:
+            surest = surest[~contradicted(surest)]
         counts[y] = _counts(believed, labels, surest, swapped)
     shares = np.maximum(np.bincount(guessed, minlength=c) / len(guessed), 1e-3)
     right = _right(np.diag(counts), counts.sum(axis=1))
-    transition = np.stack([_row(counts[y], y, right[y]) for y in range(c)])
+    rows_of = [_row(counts[y], y, right[y]) for y in range(c)]
+    transition = np.stack(
+        rows_of if known is not None else [_right_most_often(row, y) for y, row in enumerate(rows_of)]
+    )
     return transition, shares / shares.sum()
 
 
@@ -114,6 +122,17 @@ def _row(counts: Array, y: int, right: float) -> Array:
         pull = min(1.0, (c - 2) / max(surprise, TINY))
         spread = pull * even + (1 - pull) * wrong / wrong.sum()
     return np.insert((1 - right) * spread, y, right)
+
+
+def _right_most_often(row: Array, y: int) -> Array:
+    """Return a row of T whose likelier labels, if there are any, are as likely as the right one."""
+    shared = [y]
+    for label in np.argsort(-row, kind="stable"):
+        if row[label] > row[shared].mean():
+            shared.append(label)
+    out = row.copy()
+    out[shared] = row[shared].mean()
+    return out
 
 
 def over_all(transition: Array, probs: Floats, swapped: Swapped | None) -> Array:

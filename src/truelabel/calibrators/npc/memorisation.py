@@ -51,10 +51,59 @@ class Judgement(NamedTuple):
     most: float
 
 
+class HiddenLayer:
+    """The classifier's hidden layer: what the neighbours of an instance in it are labelled with.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        With labels and a hidden layer.
+    unseen : array, optional
+        Rows that the classifier was not trained on; they are nobody's neighbours.
+    """
+
+    def __init__(self, predictions: Predictions, unseen: Ints | None = None) -> None:
+        assert predictions.labels is not None
+        assert predictions.hidden is not None
+        self.hidden = predictions.hidden
+        self.labels = predictions.labels
+        self.seen = np.delete(np.arange(len(self.labels)), [] if unseen is None else unseen)
+        self.place = np.full(len(self.labels), -1)
+        self.place[self.seen] = np.arange(len(self.seen))
+        self.index = Neighbours(float32(self.hidden, self.seen), approximate=True)
+
+    def voted(self, rows: Ints) -> Ints:
+        """Return the class that most neighbours of each of the rows are labelled with."""
+        k = min(NEIGHBOURS, len(self.seen) - 1)
+        _, found = self.index.search(float32(self.hidden, rows), k, self.place[rows])
+        votes = np.zeros((len(rows), int(self.labels.max()) + 1))
+        np.add.at(votes, (np.arange(len(rows))[:, None], self.labels[self.seen[found]]), 1)
+        return np.asarray(votes.argmax(axis=1))
+
+    def foresees(self, rows: Ints) -> Array:
+        """Return for which of the rows the neighbours vote for the label.
+
+        A classifier that generalises puts an instance among others of its label; one that memorised has to fit the
+        label in spite of where the instance lies.
+        """
+        return np.asarray(self.voted(rows) == self.labels[rows])
+
+    def contradicts(self, predicted: Ints, believed: Ints, rows: Ints) -> Array:
+        """Return for which of the rows the classifier, and the neighbours with it, say another class than is believed.
+
+        What it says of an instance that it was trained on may be memory; what the labels of the neighbours say is not.
+        """
+        out = np.asarray(predicted[rows] != believed[rows])
+        if out.any():
+            out[out] = self.voted(rows[out]) == predicted[rows[out]]
+        return out
+
+
 def judge(
     right: Floats,
     foretold: Array,
     predictions: Predictions,
+    layer: HiddenLayer | None,
     unseen: Ints | None,
     rng: np.random.Generator,
     *,
@@ -70,8 +119,9 @@ def judge(
     foretold : (n,) bool array
         Whether the experts had expected the label.
     predictions : Predictions
-        With labels. A hidden layer decides where too few labels are surely wrong, and shows whether the classifier
-        knows more than the experts.
+        With labels.
+    layer : HiddenLayer, optional
+        It decides where too few labels are surely wrong, and shows whether the classifier knows more than the experts.
     unseen : array, optional
         Rows that the classifier was not trained on, and is not judged by.
     noise_rate : float
@@ -80,16 +130,14 @@ def judge(
         Whether labels are swapped near a boundary.
     """
     assert predictions.labels is not None
-    seen = np.ones(len(right), dtype=bool)
-    seen[[] if unseen is None else unseen] = False
+    seen = np.delete(np.arange(len(right)), [] if unseen is None else unseen)
     predicted, labels = predictions.hard[seen], predictions.labels[seen]
     fits = predicted == labels
     wrong = right[seen] < (PROBABLY_WRONG if swaps else SURELY_WRONG)
     evidence, presumed, honest, most = 1.0, PRESUMED, 1.0, MOST
-    if predictions.hidden is not None:
-        hidden = float32(predictions.hidden, np.flatnonzero(seen))
+    if layer is not None:
         asked = np.sort(rng.choice(len(labels), min(len(labels), ASKED), replace=False))
-        foreseen, fitted = float(foresees(hidden, labels, asked).mean()), float(fits[asked].mean())
+        foreseen, fitted = float(layer.foresees(seen[asked]).mean()), float(fits[asked].mean())
         base = float(np.square(np.bincount(labels) / len(labels)).sum())
         presumed = 0.0 if foreseen >= 1 else float(np.clip((fitted - foreseen) / (1 - foreseen), 0, 1))
         honest = float(np.clip((foreseen - base) / max(fitted - base, 1e-6), 0, 1))
@@ -97,42 +145,11 @@ def judge(
         most = LEAST + (MOST - LEAST) * float(np.clip(more / KNOWS_MORE, 0, 1))
         repeated = np.flatnonzero(wrong & fits)
         if len(repeated) > 0 and np.mean(wrong) <= MOST_EXCUSED:
-            evidence = min(1.0, (1 - float(foresees(hidden, labels, repeated).mean())) / UNFORESEEN)
+            evidence = min(1.0, (1 - float(layer.foresees(seen[repeated]).mean())) / UNFORESEEN)
     weight = max(HIDDEN_SHARE * len(labels), HIDDEN_FEWEST)
     against = evidence * np.count_nonzero(wrong & fits) + weight * presumed
     share = float(against / (evidence * np.count_nonzero(wrong) + weight))
     return Judgement(share, honest * trust_in(share, noise_rate), most)
-
-
-def foresees(hidden: Floats, labels: Ints, rows: Ints) -> Array:
-    """Return for which of the rows the neighbours in the hidden layer vote for the label.
-
-    A classifier that generalises puts an instance among others of its label; one that memorised has to fit the label
-    in spite of where the instance lies.
-    """
-    return np.asarray(voted(hidden, labels, rows) == labels[rows])
-
-
-def voted(hidden: Floats, labels: Ints, rows: Ints) -> Ints:
-    """Return the class that most neighbours of each of the rows in the hidden layer are labelled with."""
-    _, found = Neighbours(hidden, approximate=True).search(hidden[rows], min(NEIGHBOURS, len(labels) - 1), rows)
-    votes = np.zeros((len(rows), int(labels.max()) + 1))
-    np.add.at(votes, (np.arange(len(rows))[:, None], labels[found]), 1)
-    return np.asarray(votes.argmax(axis=1))
-
-
-def contradicts(predictions: Predictions, believed: Ints) -> Array:
-    """Return where a classifier, and the neighbours in its hidden layer with it, say another class than is believed.
-
-    What it says of an instance that it was trained on may be memory; what the labels of the neighbours say is not.
-    """
-    assert predictions.labels is not None
-    assert predictions.hidden is not None
-    rows = np.flatnonzero(predictions.hard != believed)
-    out = np.zeros(len(believed), dtype=bool)
-    if len(rows) > 0:
-        out[rows] = voted(float32(predictions.hidden), predictions.labels, rows) == predictions.hard[rows]
-    return out
 
 
 def discount(probs: Array, labels: Ints, memorised: float) -> Floats:
