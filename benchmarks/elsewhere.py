@@ -6,12 +6,13 @@
 
 A row (a cell) is DATA/NOISE/CLASSIFIER/WAY:
 
-- cancer, wine, digits-300: scikit-learn's, 400, 118 and 300 instances to learn from (2, 3 and 10 classes).
+- cancer, wine, digits: scikit-learn's, 400, 118 and 300 or 1200 instances to learn from (2, 3 and 10 classes).
 - hundred: make_classification with 100 classes, 10,000 instances. imbalanced: 5 classes, 5,000 instances, the largest
   class 20 times the smallest. moons: 1,000 points of make_moons. shells: 2,000 points in four shells of a Gaussian.
 - random-T: a transition matrix drawn at random, at least 60 % of each label right. weak: all labels are those of a
   shallow tree fitted on ten true labels of each class. boundary: labels flip near the boundary of two classes. swamped:
-  40 % of all labels become the first class.
+  40 % of all labels become the first class. next: 40 % become the next class. pairs: 40 % of the first two classes have
+  each other's label, and so have those of the next two.
 - memorised, stopped: as on the scoreboard; in-sample, out-of-fold: how the predictions on the training set were made.
 
 The columns are those of `benchmarks/accuracy.py`, but for temperature scaling, and so are --out and how a run is taken

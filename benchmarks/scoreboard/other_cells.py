@@ -29,6 +29,7 @@ from truelabel.datasets import Dataset
 
 KEPT_RIGHT = 0.6  # least diagonal of the random T
 SWAMPED = 0.4  # share of the labels of every class that become the first class
+MOVED = 0.4  # ... that become the next one, or the other one of two
 LABELS_A_CLASS, DEPTH = 10, 5  # what the weak labeller is fitted on, and how deep it goes
 MOST_FLIPPED, REACH = 0.9, 0.2  # chance of a flip at the boundary, and how soon it falls off (in ranks of the margin)
 EPOCHS = 120
@@ -53,11 +54,16 @@ ROWS = (
     "wine/random-T/mlp/memorised",
     "wine/random-T/forest/out-of-fold",
     "wine/weak/logistic/out-of-fold",
+    "wine/next/forest/in-sample",
+    "wine/pairs/forest/in-sample",
     "digits-300/clean/mlp/memorised",
     "digits-300/swamped/mlp/memorised",
     "digits-300/swamped/mlp/stopped",
     "digits-300/boundary/forest/out-of-fold",
     "digits-300/boundary/boosting/in-sample",
+    "digits-300/next/forest/in-sample",
+    "digits-1200/next/forest/in-sample",
+    "digits-1200/pairs/forest/in-sample",
     "moons/boundary/mlp/memorised",
     "moons/boundary/logistic/out-of-fold",
     "moons/swamped/boosting/in-sample",
@@ -142,6 +148,7 @@ DATA: dict[str, Callable[[int], Drawn]] = {
     "cancer": lambda seed: (*load_breast_cancer(return_X_y=True), 400),
     "wine": lambda seed: (*load_wine(return_X_y=True), 118),
     "digits-300": lambda seed: (*load_digits(return_X_y=True), 300),
+    "digits-1200": lambda seed: (*load_digits(return_X_y=True), 1_200),
     "hundred": _hundred,
     "imbalanced": _imbalanced,
     "moons": lambda seed: (*make_moons(3_000, noise=0.25, random_state=seed), 1_000),
@@ -192,12 +199,25 @@ def _swamped(x: np.ndarray, y: np.ndarray, c: int, rng: np.random.Generator) -> 
     return np.where(rng.random(len(y)) < SWAMPED, 0, y)
 
 
+def _next(x: np.ndarray, y: np.ndarray, c: int, rng: np.random.Generator) -> np.ndarray:
+    """Labels of which 40 % become the next class, and those of the last class the first."""
+    return np.where(rng.random(len(y)) < MOVED, (y + 1) % c, y)
+
+
+def _pairs(x: np.ndarray, y: np.ndarray, c: int, rng: np.random.Generator) -> np.ndarray:
+    """Labels of which 40 % become the other class of a pair: the first two, the next two, …; a last one stays."""
+    other = y ^ 1
+    return np.where((rng.random(len(y)) < MOVED) & (other < c), other, y)
+
+
 NOISES: dict[str, Callable[[np.ndarray, np.ndarray, int, np.random.Generator], np.ndarray]] = {
     "clean": lambda x, y, c, rng: y,
     "random-T": _random_transition,
     "weak": _weak_labeller,
     "boundary": _near_boundary,
     "swamped": _swamped,
+    "next": _next,
+    "pairs": _pairs,
 }
 
 

@@ -173,6 +173,19 @@ class TestProof:
         through = swaps.at(self.probs).exchange(self.probs)
         assert not proven(swaps, self.probs, through, self.drawn(through))
 
+    def test_heads_that_do_as_well_with_a_transition_matrix_are_believed(self):
+        """Two in five of two classes have each other's label, near a boundary and far from it."""
+        scores = 6 * np.random.default_rng(0).normal(size=(4000, 3)) - [0, 0, 6]
+        probs = softmax(scores, axis=1).astype(np.float32)
+        labels = self.drawn(probs @ np.array([[0.6, 0.4, 0.0], [0.4, 0.6, 0.0], [0.0, 0.0, 1.0]]))
+        swaps = Swaps()
+        swaps.fit(torch.from_numpy(probs).log(), torch.from_numpy(labels))
+        swapped = swaps.at(probs)
+        gain = (logs(swapped.exchange(probs)) - logs(probs))[np.arange(4000), labels]
+        assert gain.mean() / gain.std() * np.sqrt(4000) > 3
+        assert np.mean(swapped.chance > 0.5) < 0.01
+        assert not proven(swaps, probs, probs, labels)
+
     def test_labels_that_are_not_swapped_are_not_suspected(self):
         assert not suspected(torch.from_numpy(self.probs).log(), torch.from_numpy(self.drawn(self.probs)))
 

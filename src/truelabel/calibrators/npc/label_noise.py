@@ -154,15 +154,17 @@ def suspected(said: Tensor, labels: Tensor) -> bool:
 def proven(swaps: Swaps, probs: Floats, plain: Floats, labels: Ints) -> bool:
     """Return whether `probs` predict the labels out of fold better through swaps than `plain` does without.
 
-    If that is not clear beyond doubt, more labels have to be swapped than not somewhere: that is what no noise does
-    that leaves most labels of each class right, however it depends on the class.
+    Where more labels are swapped than not somewhere, which is what no noise does that leaves most labels of each class
+    right, a little better is enough. Otherwise it has to be clear, and a transition matrix must not help `plain` to do
+    as well.
     """
     rows = np.arange(len(labels))
     swapped = swaps.at(probs)
     through, without = logs(swapped.exchange(probs)[rows, labels]), logs(plain[rows, labels])
     if np.mean(swapped.chance > 0.5) >= FEW_SWAPPED:
         return clearly_above(through, without, PROOF)
-    return clearly_above(through, without)
+    helped = logs((plain @ likeliest_transition(plain, labels).astype(np.float32))[rows, labels])
+    return clearly_above(through, without) and clearly_above(through, helped)
 
 
 def explain(swaps: Swaps, probs: Floats, labels: Ints) -> bool:
