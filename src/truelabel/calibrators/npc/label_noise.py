@@ -77,10 +77,9 @@ def estimate_transition(
         counts[y] = _counts(believed, labels, surest, swapped)
     shares = np.maximum(np.bincount(guessed, minlength=c) / len(guessed), 1e-3)
     right = _right(np.diag(counts), counts.sum(axis=1))
-    rows_of = [_row(counts[y], y, right[y]) for y in range(c)]
-    transition = np.stack(
-        rows_of if known is not None else [_right_most_often(row, y) for y, row in enumerate(rows_of)]
-    )
+    transition = np.stack([_row(counts[y], y, right[y]) for y in range(c)])
+    if known is None:
+        transition = np.stack([_right_most_often(row, y) for y, row in enumerate(transition)])
     return transition, shares / shares.sum()
 
 
