@@ -5,11 +5,11 @@
     python benchmarks/ablations.py … --cells 'made/*' --only whole no-T
 
 The cases are those of `benchmarks/accuracy.py`, and --root, --features and --cache mean the same; a case that is not in
---cache is made, which trains its classifier. What votes and heads say of a case is kept from one variant to the next,
-with the state of the random generators, so that every variant is what a fit on its own would be.
+--cache is made, which trains its classifier. A part is left out by the settings of the prior (`Settings`), which
+everybody can pass.
 
 --out holds one line of JSON a cell and seed, and a later line replaces an earlier one, so that an interrupted run goes
-on where it stopped. The cells and one seed take about a quarter of an hour on one core.
+on where it stopped. The cells and one seed take about half an hour on one core.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scoreboard.cells import Case, Cell, Sources, cells
 from scoreboard.columns import Answer, one_thread
 from scoreboard.store import Record, add, cached_case, lacking, line, read_records
 from scoreboard.summary import TIE, table
-from scoreboard.variants import VARIANTS, Variant, experts_asked_once
+from scoreboard.variants import VARIANTS, Variant
 
 TELLING = (
     "digits/*",
@@ -67,12 +67,11 @@ def main() -> None:
         parser.error(f"no cell is named {' or '.join(options.cells)}; accuracy.py --list prints the names.")
     if not options.summary:
         one_thread()
-        with experts_asked_once():
-            for cell, seed in ((cell, seed) for seed in options.seeds for cell in wanted):
-                left = lacking(stored, (cell.name, seed), VARIANTS, options)
-                if left and (seed == 0 or not cell.one_seed):
-                    record = run(cell, seed, left, Sources.of(options))
-                    print(line(add(stored, options.out, record)), flush=True)
+        for cell, seed in ((cell, seed) for seed in options.seeds for cell in wanted):
+            left = lacking(stored, (cell.name, seed), VARIANTS, options)
+            if left and (seed == 0 or not cell.one_seed):
+                record = run(cell, seed, left, Sources.of(options))
+                print(line(add(stored, options.out, record)), flush=True)
     names = {cell.name for cell in wanted}
     print(report([record for (name, seed), record in stored.items() if name in names and seed in options.seeds]))
 

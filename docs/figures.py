@@ -17,10 +17,13 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 import truelabel as tl
 from truelabel.analysis.figures import OKABE_ITO
-from truelabel.calibrators.npc.heads import out_of_fold
-from truelabel.calibrators.npc.label_noise import denoise, estimate_transition, given_label, matching_sharpness
-from truelabel.calibrators.npc.pool import likelihood_weights, pool_everywhere
-from truelabel.calibrators.npc.votes import Vote
+from truelabel.calibrators.npc import ExpertPrior, Settings
+from truelabel.calibrators.npc.beliefs import Believer
+from truelabel.experts.heads import out_of_fold
+from truelabel.experts.votes import Vote
+from truelabel.label_noise import LabelNoise
+from truelabel.label_noise.transition import denoise
+from truelabel.pool import likelihood_weights, pool, pool_everywhere
 from truelabel.progress import Progress
 
 COLOURS = OKABE_ITO[:3]
@@ -41,7 +44,7 @@ class Toy:
     npc: tl.NPC
 
 
-def make_toy(n: int = 600, seed: int = 1) -> Toy:
+def make_toy(n: int = 2_000, seed: int = 1) -> Toy:
     """Draw the points and their noisy labels, train, and calibrate."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(3, size=n)
@@ -50,7 +53,7 @@ def make_toy(n: int = 600, seed: int = 1) -> Toy:
     noisy = (rng.random(n)[:, None] > TRUE_T[truth].cumsum(axis=1)).sum(axis=1)
     forest = ExtraTreesClassifier(200, random_state=seed).fit(x, noisy)
     said = tl.Predictions(features=x, probs=forest.predict_proba(x), labels=noisy)
-    npc = tl.NPC(random_state=seed, progress=False).fit(said)
+    npc = tl.NPC(prior=ExpertPrior(Settings(trust="none")), random_state=seed, progress=False).fit(said)
     return Toy(x, truth, noisy, forest, said, npc)
 
 
@@ -127,19 +130,22 @@ def steps(toy: Toy, seed: int = 1) -> Steps:
     vote = Vote.best(toy.x, toy.noisy, rows, c, None, rng)
     quiet = Progress(False)
     torch.manual_seed(seed)
-    head, _ = out_of_fold(toy.x, vote.scale, toy.noisy, rows, c, device=torch.device("cpu"), seed=seed, progress=quiet)
+    head, _, _ = out_of_fold(
+        toy.x, vote.scale, toy.noisy, rows, c, device=torch.device("cpu"), seed=seed, progress=quiet
+    )
     voted = vote.everywhere(toy.x, quiet)
     pooled = pool_everywhere([voted, head], likelihood_weights([voted, head], toy.noisy))
-    transition, shares = estimate_transition(pooled, toy.noisy)
-    clean = denoise(pooled, transition)
-    sharpness = matching_sharpness(clean, transition, shares, toy.noisy)
-    belief = given_label(clean, transition, toy.noisy, sharpness)
-    return Steps(vote.neighbours(toy.x, rows), voted, head, pooled, transition, clean, belief)
+    noise = LabelNoise.estimate(pooled, toy.noisy, rng, rows=rows)
+    believer = Believer(noise, toy.noisy, None, None)
+    believer.weigh(pooled, rows, None, {}, again=False)
+    clean = pool([denoise(pooled, noise.proven)], believer.sharpness)
+    belief = believer.believe(pooled, 0)
+    return Steps(vote.neighbours(toy.x, rows), voted, head, pooled, noise.transition, clean, belief)
 
 
 def chosen_row(toy: Toy, said: Steps) -> int:
-    """Return an instance of class 0 that is labelled 1, near enough to the border that some doubt is left."""
-    wrong = np.flatnonzero((toy.truth == 0) & (toy.noisy == 1))
+    """Return an instance of class 0 that is labelled 1, as most around it are, and about which some doubt is left."""
+    wrong = np.flatnonzero((toy.truth == 0) & (toy.noisy == 1) & (said.pooled.argmax(axis=1) == 1))
     return int(wrong[np.abs(said.belief[wrong, 0] - 0.75).argmin()])
 
 

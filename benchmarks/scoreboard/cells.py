@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits, make_classification
@@ -52,6 +53,11 @@ class Cell:
         return self.way in ("in-sample", "out-of-fold")
 
     @property
+    def shared(self) -> tuple[object, ...]:
+        """What columns that do not ask the classifier depend on."""
+        return self.data, self.noise, self.weak
+
+    @property
     def memorised(self) -> bool:
         return self.way == "memorised"
 
@@ -89,9 +95,11 @@ class Case:
         How the features come to scale in heads: "whole" or "columns".
     facts : dict
         What is known of the noise and the fit.
+    true : (n,) array, optional
+        The true training labels, for the measures and for the ceiling of a known T alone.
     """
 
-    cell: Cell
+    cell: Any
     seed: int
     train: Predictions
     test: Predictions
@@ -99,6 +107,7 @@ class Case:
     clean_probs: np.ndarray
     scale: str
     facts: dict[str, float]
+    true: np.ndarray | None = None
 
 
 def case(cell: Cell, seed: int, sources: Sources) -> Case:
@@ -119,7 +128,17 @@ def case(cell: Cell, seed: int, sources: Sources) -> Case:
         "epochs": len(trained.history),
     }
     scale = "columns" if cell.data in TABLES else "whole"
-    return Case(cell, seed, train, test, data.test.labels, clean.predict_proba(data.test.inputs), scale, facts)
+    return Case(
+        cell,
+        seed,
+        train,
+        test,
+        data.test.labels,
+        clean.predict_proba(data.test.inputs),
+        scale,
+        facts,
+        data.train.labels,
+    )
 
 
 @dataclass(frozen=True)

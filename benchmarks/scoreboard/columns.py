@@ -13,12 +13,13 @@ import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
+from sklearn.metrics import average_precision_score
 
 from scoreboard.cells import Case
 from scoreboard.measures import accuracy, balanced_accuracy, calibration_error, risk_coverage
 from truelabel import NPC
 from truelabel.calibrators import KNN
-from truelabel.calibrators.npc.heads import out_of_fold
+from truelabel.experts.heads import out_of_fold
 from truelabel.progress import Progress
 from truelabel.scale import Scale, moments
 
@@ -60,11 +61,11 @@ class Columns:
     def knn(self, case: Case) -> Answer:
         """The vote of the noisy labels of 50 neighbours on the label-free features."""
         k = min(NEIGHBOURS, len(case.train) // 20)
-        return self._once("knn", case, lambda: Answer(*_timed(lambda: KNN(k).fit(case.train).calibrate(case.test))))
+        return self.once("knn", case, lambda: Answer(*timed(lambda: KNN(k).fit(case.train).calibrate(case.test))))
 
     def heads(self, case: Case) -> Answer:
         """The mean of the heads that NPC's default recipe trains out of fold, of the same size and epochs."""
-        probs, seconds = self._once("heads", case, lambda: _timed(lambda: _heads(case, case.train.labels)))
+        probs, seconds = self.once("heads", case, lambda: timed(lambda: _heads(case, case.train.labels)))
         return Answer(probs[len(case.train) :], seconds)
 
     def temperature(self, case: Case) -> Answer:
@@ -79,17 +80,17 @@ class Columns:
             log_t = minimize_scalar(loss, bounds=(-3, 3), method="bounded").x
             return softmax(_logs(case.test.probs) / np.exp(log_t), axis=1)
 
-        return Answer(*_timed(scaled))
+        return Answer(*timed(scaled))
 
     def paper(self, case: Case) -> Answer:
-        """NPC's paper recipe on the classifier's hidden layer."""
+        """NPC's paper recipe on the classifier's hidden layer, or on the features where that is not given."""
         npc = NPC("paper", random_state=case.seed, progress=False)
-        return Answer(*_timed(lambda: npc.fit(case.train).calibrate(case.test)))
+        return Answer(*timed(lambda: npc.fit(case.train).calibrate(case.test)))
 
     def npc(self, case: Case) -> Answer:
         """NPC as it comes."""
         npc = NPC(random_state=case.seed, progress=False)
-        probs, seconds = _timed(lambda: npc.fit(case.train).calibrate(case.test))
+        probs, seconds = timed(lambda: npc.fit(case.train).calibrate(case.test))
         found = npc.report_
         return Answer(
             probs,
@@ -97,6 +98,7 @@ class Columns:
             -npc.posterior(case.test).p_wrong,
             memorisation=found.memorisation,
             noise_rate=found.noise_rate,
+            interval=found.noise_interval,
             swapped=found.swapped,
             weights=found.weights,
             k=found.k,
@@ -105,26 +107,32 @@ class Columns:
     def cleanlab(self, case: Case) -> Answer:
         """Cleanlab's filter by the heads out of fold, then the same heads, five again, on what is left."""
         before = self.heads(case)
-        probs, _ = self._once("heads", case, lambda: None)
+        probs, _ = self.once("heads", case, lambda: None)
 
         def run() -> Answer:
             from cleanlab.filter import find_label_issues
+            from cleanlab.rank import get_label_quality_scores
 
             labels = case.train.labels
-            issues, seconds = _timed(
+            quality = get_label_quality_scores(labels, probs[: len(labels)].astype(np.float64))
+            issues, seconds = timed(
                 lambda: find_label_issues(labels, probs[: len(labels)].astype(np.float64), n_jobs=1)
             )
-            again, more = _timed(lambda: _heads(case, labels, np.flatnonzero(~issues)))
-            return Answer(again[len(labels) :], before.seconds + seconds + more, removed=float(issues.mean()))
+            again, more = timed(lambda: _heads(case, labels, np.flatnonzero(~issues)))
+            facts: dict[str, Any] = {"removed": float(issues.mean())}
+            if case.true is not None and (labels != case.true).any():
+                facts["ranking"] = float(average_precision_score(labels != case.true, -quality))
+            return Answer(again[len(labels) :], before.seconds + seconds + more, **facts)
 
-        return self._once("cleanlab", case, run)
+        return self.once("cleanlab", case, run)
 
     def clean(self, case: Case) -> Answer:
         """A classifier trained in the same way on clean labels."""
         return Answer(case.clean_probs, 0.0)
 
-    def _once(self, what: str, case: Case, run: Callable[[], Any]) -> Any:
-        key = (what, case.cell.data, case.cell.noise, case.cell.weak, case.seed)
+    def once(self, what: str, case: Case, run: Callable[[], Any]) -> Any:
+        """Return what `run` returned for another case with the same features and labels, or run it."""
+        key = (what, *case.cell.shared, case.seed)
         if key not in self._kept:
             while len(self._kept) > 6:
                 self._kept.pop(next(iter(self._kept)))
@@ -183,7 +191,8 @@ def _heads(case: Case, labels: np.ndarray, rows: np.ndarray | None = None) -> np
     return foretold.said
 
 
-def _timed(run: Callable[[], Any]) -> tuple[Any, float]:
+def timed(run: Callable[[], Any]) -> tuple[Any, float]:
+    """Run something; return its result and the processor seconds it took."""
     began = time.process_time()
     result = run()
     return result, time.process_time() - began

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +58,18 @@ def line(record: Record) -> str:
 
 
 def cached_case(cell: Cell, seed: int, sources: Sources) -> Case:
+    """Return a case of the scoreboard of generated noise, from its file if there is one."""
+    return from_cache(sources.cache, cell, seed, lambda: case(cell, seed, sources))
+
+
+def from_cache(folder: Path | None, cell: Any, seed: int, make: Callable[[], Case]) -> Case:
     """Return the case from its file, or make it and write the file, where there is a folder for cases."""
-    if sources.cache is None:
-        return case(cell, seed, sources)
-    path = sources.cache / f"{cell.name.replace('/', ' ').replace(':', '')} {seed}.npz"
+    if folder is None:
+        return make()
+    path = folder / f"{cell.name.replace('/', ' ').replace(':', '')} {seed}.npz"
     if path.exists():
         return _read(path, cell, seed)
-    made = case(cell, seed, sources)
+    made = make()
     _write(path, made)
     return made
 
@@ -76,7 +81,10 @@ def _write(path: Path, made: Case) -> None:
         f"{name}_{part}": value
         for name, said in (("train", made.train), ("test", made.test))
         for part, value in (("probs", said.probs), ("features", said.features), ("hidden", said.hidden))
+        if value is not None
     }
+    if made.true is not None:
+        parts["true"] = made.true
     np.savez(
         partial,
         **parts,
@@ -90,10 +98,11 @@ def _write(path: Path, made: Case) -> None:
     partial.replace(path)
 
 
-def _read(path: Path, cell: Cell, seed: int) -> Case:
+def _read(path: Path, cell: Any, seed: int) -> Case:
     with np.load(path) as found:
+        parts = dict(found)
         train, test = (
-            Predictions(found[f"{name}_probs"], found[f"{name}_features"], hidden=found[f"{name}_hidden"])
+            Predictions(parts[f"{name}_probs"], parts[f"{name}_features"], hidden=parts.get(f"{name}_hidden"))
             for name in ("train", "test")
         )
         return Case(
@@ -105,4 +114,5 @@ def _read(path: Path, cell: Cell, seed: int) -> Case:
             found["clean_probs"],
             str(found["scale"]),
             json.loads(str(found["facts"])),
+            parts.get("true"),
         )

@@ -89,7 +89,7 @@ def checks(board: Board) -> Iterator[str]:
     """Check the requirements one by one, and name the cells that violate them."""
     for column in ("classifier", "knn", "heads", "paper"):
         margins = board.margins(column)
-        yield _verdict(
+        yield verdict(
             f"NPC at or above {TITLES[column]} in every cell, ties within {TIE} points",
             {cell: margin for cell, margin in margins.items() if margin < -TIE},
             len(margins),
@@ -102,19 +102,19 @@ def checks(board: Board) -> Iterator[str]:
         median = float(np.median(list(known.values())))
         low = {cell: value - MEDIAN_REPAIR for cell, value in known.items() if value < MEDIAN_REPAIR}
         head = f"median repair on memorised cells at least {MEDIAN_REPAIR:.0f} %: {median:.0f} %"
-        yield _verdict(head, low, len(known), "%", median >= MEDIAN_REPAIR)
+        yield verdict(head, low, len(known), "%", median >= MEDIAN_REPAIR)
     margins = board.margins("cleanlab")
     below = {cell: margin for cell, margin in margins.items() if margin < 0}
     if margins:
         share = 1 - len(below) / len(margins)
         head = f"at or above cleanlab in at least {100 * SHARE_OF_CLEANLAB:.0f} % of the cells: {100 * share:.0f} %"
-        yield _verdict(head, below, len(margins), "points", share >= SHARE_OF_CLEANLAB)
+        yield verdict(head, below, len(margins), "points", share >= SHARE_OF_CLEANLAB)
     errors = {cell: margin for cell, margin in board.margins("classifier", "ece").items() if cell in memorised}
     worse = {cell: -margin for cell, margin in errors.items() if margin >= 0}
-    yield _verdict("expected calibration error below the classifier's in memorised cells", worse, len(errors), "points")
+    yield verdict("expected calibration error below the classifier's in memorised cells", worse, len(errors), "points")
     ranked = board.margins("classifier", "aurc")
     worse = {cell: -margin for cell, margin in ranked.items() if margin >= 0}
-    yield _verdict("risk–coverage area below that of the classifier's confidence", worse, len(ranked), "points")
+    yield verdict("risk–coverage area below that of the classifier's confidence", worse, len(ranked), "points")
     yield from _speed(board)
 
 
@@ -130,10 +130,11 @@ def _speed(board: Board) -> Iterator[str]:
         median = float(np.median(list(ratios.values())))
         slow = {cell: TIMES_CLEANLAB - ratio for cell, ratio in ratios.items() if ratio > TIMES_CLEANLAB}
         head = f"fitting 50,000 × 128 at most {TIMES_CLEANLAB:.0f} times as long as cleanlab's protocol: {median:.1f}"
-        yield _verdict(head, slow, len(ratios), "", median <= TIMES_CLEANLAB)
+        yield verdict(head, slow, len(ratios), "", median <= TIMES_CLEANLAB)
 
 
-def _verdict(what: str, violations: dict[str, float], of: int, unit: str, holds: bool | None = None) -> str:
+def verdict(what: str, violations: dict[str, float], of: int, unit: str, holds: bool | None = None) -> str:
+    """Return whether something holds, and the cells where it does not."""
     holds = not violations if holds is None else holds
     lines = [f"- {'holds' if holds else '**does not hold**'}: {what} ({of - len(violations)} of {of} cells)"]
     for cell, margin in sorted(violations.items(), key=lambda item: item[1]):

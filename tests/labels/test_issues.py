@@ -27,7 +27,7 @@ def test_planted_mistakes_come_first_with_their_true_class(problem: SimpleNamesp
 def test_the_number_of_wrong_labels_is_in_its_interval(problem: SimpleNamespace, found: LabelIssues) -> None:
     total = found.wrong.total
     assert total.low <= problem.wrong.sum() <= total.high
-    assert total.number == pytest.approx(problem.wrong.sum(), rel=0.1)
+    assert total.number == pytest.approx(problem.wrong.sum(), rel=0.15)
     assert list(found.wrong.by_class) == ["cat", "dog", "elk"]
     for k, count in enumerate(found.wrong.by_class.values()):
         assert count.of == np.sum(problem.noisy == k)

@@ -55,7 +55,7 @@ def test_calibrators_that_repeat_their_labels_have_to_be_fitted_elsewhere(proble
         label_posterior(problem.said, KNN(15))
     elsewhere = KNN(15).fit(problem.said[:150])
     found = label_posterior(problem.said[150:], elsewhere)
-    assert np.mean(found.probs.argmax(axis=1) == problem.truth[150:]) > 0.97
+    assert np.mean(found.probs.argmax(axis=1) == problem.truth[150:]) > 0.94 > np.mean(~problem.wrong[150:])
 
 
 def test_npc_hears_its_prior_and_can_be_saved(problem: SimpleNamespace, found, tmp_path) -> None:
@@ -81,7 +81,7 @@ def test_predictions_out_of_sample_do_without_features() -> None:
     plain = average_precision_score(wrong, 1 - said.probs[rows, labels])
     reached = average_precision_score(wrong, 1 - found.probs[rows, labels])
     assert reached > best - 0.02 > plain + 0.02
-    assert np.mean(found.opinions, axis=0).sum() == pytest.approx(wrong.sum(), rel=0.1)
+    assert np.mean(found.opinions, axis=0).sum() == pytest.approx(wrong.sum(), rel=0.15)
 
 
 def test_predictions_in_sample_without_features_are_refused(problem: SimpleNamespace) -> None:

@@ -33,6 +33,12 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
         y : None
             Ignored, there for scikit-learn's sake.
         """
+        self._check_fittable(predictions)
+        self._fit(predictions)
+        self._remember(predictions)
+        return self
+
+    def _check_fittable(self, predictions: Predictions) -> None:
         if not isinstance(predictions, Predictions):
             raise TypeError(
                 f"fit takes a truelabel.Predictions, not {type(predictions).__name__}; wrap the arrays first."
@@ -43,11 +49,11 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"labels holds one class only (class {predictions.labels[0]}); at least two are needed to learn from."
             )
-        self._fit(predictions)
+
+    def _remember(self, predictions: Predictions) -> None:
         self.n_classes_ = predictions.n_classes
         self.class_names_ = predictions.class_names
         self.view_widths_ = {name: view.shape[1] for name, view in predictions.views.items()}
-        return self
 
     def calibrate(self, predictions: Predictions) -> Floats:
         """Return p(y | x), an (n, c) array whose rows sum to 1."""

@@ -35,6 +35,13 @@ def fit(
             help="Predictions on noisily labelled instances that the classifier did not see.", show_default=False
         ),
     ] = None,
+    unlabelled: Annotated[
+        Path | None,
+        typer.Option(
+            help="Predictions on instances that it did not see, without labels: those you want to calibrate.",
+            show_default=False,
+        ),
+    ] = None,
     recipe: Annotated[str, typer.Option(help="default or paper.")] = "default",
     k: Annotated[int | None, typer.Option(help="Neighbours; chosen by evidence if not given.")] = None,
     rho: Annotated[float, typer.Option(help="Weight ρ of the prior.")] = 5.0,
@@ -52,6 +59,8 @@ def fit(
 
     Example: truelabel fit train.parquet --validation held-out.parquet
 
+    Example: truelabel fit train.parquet --unlabelled test.parquet
+
     Example: truelabel fit --probs p.npy --features x.npy --labels y.npy
     """
     from truelabel.calibrators.npc import NPC
@@ -60,8 +69,11 @@ def fit(
     said = files.read(data, parts, logits=logits, out_of_sample=out_of_sample)
     chosen = cast(Literal["default", "paper"], recipe)
     npc = NPC(chosen, k=k, rho=rho, epochs=epochs, random_state=seed, device=device)
-    held_out = None if validation is None else files.read(validation, {}, logits=logits, out_of_sample=True)
-    npc.fit(said, validation=held_out)
+    held_out, others = (
+        None if path is None else files.read(path, {}, logits=logits, out_of_sample=True)
+        for path in (validation, unlabelled)
+    )
+    npc.fit(said, validation=held_out, unlabelled=others)
     npc.save(out)
     if as_json:
         print(json.dumps(npc.report_.to_dict() | {"file": str(out)}, indent=1))

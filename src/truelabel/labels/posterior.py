@@ -12,9 +12,11 @@ from truelabel.arrays import Array, Floats, Ints, row_blocks
 if TYPE_CHECKING:
     from truelabel.calibrators import Calibrator
     from truelabel.calibrators.npc.prior import Belief
+    from truelabel.label_noise import LabelNoise
+    from truelabel.label_noise.swaps import Swapped
     from truelabel.predictions import Predictions
 
-SHARP_ROWS = 20_000  # instances that the sharpness of a belief is fitted on, at most
+BLOCK = 20_000
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,15 @@ class LabelPosterior:
         T[y, ỹ] = p(ỹ | y).
     calibrator : Calibrator or None
         The fitted calibrator that was asked, if any.
+    noise_interval : pair of float, optional
+        Bounds of the share of wrong labels, by the model of the noise.
     """
 
     probs: Floats
     opinions: tuple[Array, ...]
     transition: Array
     calibrator: Calibrator | None
+    noise_interval: tuple[float, float] | None = None
 
 
 def label_posterior(
@@ -50,11 +55,11 @@ def label_posterior(
 ) -> LabelPosterior:
     """Return p(y | x, ŷ, ỹ) of every instance.
 
-    It is the calibrator's p(y | x) = Σ_k p(y | ŷ = k, x) p(ŷ = k | x), times T[y, ỹ] for the label that was given. The
-    calibrator has learned from all labels and errs towards believing them; the other opinion on how many are wrong
-    is that of NPC's prior, whose experts have not seen the label they are asked about and err towards doubt, or, of
-    a calibrator that was fitted before, that of T alone. Without features, predictions made out of sample are the
-    one expert there is.
+    It is the calibrator's p(y | x) = Σ_k p(y | ŷ = k, x) p(ŷ = k | x), times T[y, ỹ] for the label that was given.
+    The calibrator has learned from all labels and errs towards believing them; the other opinion on how many are
+    wrong is that of NPC's prior, whose experts have not seen the label they are asked about and err towards doubt,
+    or, of a calibrator that was fitted before, that of T alone. Without features, predictions made out of sample are
+    the one expert there is.
 
     Parameters
     ----------
@@ -70,7 +75,7 @@ def label_posterior(
         Likewise; see `NPC`.
     """
     labels = _labels(predictions)
-    from truelabel.calibrators.npc.told import trusted_classes
+    from truelabel.calibrators.npc.given import trusted_classes
 
     known = None if trusted is None else trusted_classes(trusted, len(labels), predictions.n_classes)
     if calibrator is None and not predictions.views:
@@ -97,25 +102,11 @@ def _labels(predictions: Predictions) -> Ints:
     return predictions.labels
 
 
-class _Remembering:
-    """A prior that keeps what it said."""
-
-    def __init__(self, prior: Any) -> None:
-        self.prior = prior
-        self.said: Belief | None = None
-
-    def believe(self, predictions: Predictions, **settings: Any) -> Belief:
-        belief: Belief = self.prior.believe(predictions, **settings)
-        self.said = belief
-        return belief
-
-
 def _fitted(predictions: Predictions, labels: Ints, calibrator: Calibrator, known: Ints | None) -> LabelPosterior:
     """Fit a copy of the calibrator, and hear its prior, where that has heard the labels."""
     from sklearn.base import clone
 
     from truelabel.calibrators.npc import NPC
-    from truelabel.calibrators.npc.expert_prior import ExpertPrior
 
     if not isinstance(calibrator, NPC):
         raise ValueError(
@@ -123,66 +114,66 @@ def _fitted(predictions: Predictions, labels: Ints, calibrator: Calibrator, know
             "other instances first, or use NPC."
         )
     fitted: NPC = clone(calibrator)
-    if fitted.recipe != "default" or fitted.prior is not None:
-        return _asked(predictions, labels, fitted.fit(predictions, trusted=known), known)
-    remembering = _Remembering(ExpertPrior(k=fitted.k))
-    fitted.set_params(prior=remembering).fit(predictions, trusted=known)
-    fitted.set_params(prior=None)
-    assert remembering.said is not None
-    return _asked(predictions, labels, fitted, known, remembering.said)
+    fitted.fit(predictions, trusted=known, trusted_sample="picked")
+    belief = fitted.belief_ if fitted.belief_.noise is not None else None
+    return _asked(predictions, labels, fitted, known, belief)
 
 
 def _asked(
     predictions: Predictions, labels: Ints, calibrator: Calibrator, known: Ints | None, belief: Belief | None = None
 ) -> LabelPosterior:
-    from truelabel.calibrators.npc.label_noise import estimate_transition, given_label, settle
+    from truelabel.label_noise.transition import settle
 
-    calibrated, sharpness = calibrator.calibrate(predictions), 1.0
+    calibrated = calibrator.calibrate(predictions)
     transition, shares = (getattr(calibrator, name, None) for name in ("transition_matrix_", "class_shares_"))
+    if belief is not None and belief.noise is not None and transition is not None:
+        probs = settle(_heard(calibrated, belief.noise.transition, labels, belief.swapped), known)
+        opinions = (wrong_by_class(probs, labels), wrong_by_class(belief.shares, labels))
+        return LabelPosterior(probs, opinions, transition, calibrator, belief.noise.interval())
     if transition is None or shares is None:
-        transition, shares = estimate_transition(calibrated, labels, known=known)
-        sharpness = _sharpness(calibrated, transition, shares, labels)
-    if belief is None or belief.swapped is None or belief.before_swaps is None:
-        heard = given_label(calibrated, transition, labels, sharpness)
-    else:
-        heard = given_label(calibrated, belief.before_swaps, labels, sharpness, belief.swapped)
-    probs = settle(heard, known)
-    if belief is None:
-        opinions = (wrong_by_class(probs, labels), _by_transition(labels, transition, shares))
-        return LabelPosterior(probs, opinions, transition, calibrator)
-    opinions = (wrong_by_class(probs, labels), wrong_by_class(belief.shares, labels))
+        noise = _noise(calibrated, labels)
+        transition, shares = noise.transition, noise.shares
+    probs = settle(_heard(calibrated, transition, labels), known)
+    opinions = (wrong_by_class(probs, labels), _by_transition(labels, transition, shares))
     return LabelPosterior(probs, opinions, transition, calibrator)
 
 
+def _heard(calibrated: Floats, transition: Array, labels: Ints, swapped: Swapped | None = None) -> Floats:
+    """Return p(y | x, ỹ), with p(y | x) as sure as makes the labels likeliest, if that is surer than it is."""
+    from truelabel.label_noise.transition import given_label, label_likelihood
+    from truelabel.pool import evidence, likelihood_weights, pool_everywhere
+
+    rows = evidence(len(labels), calibrated.shape[1], np.random.default_rng(0))
+    likelihood = label_likelihood(transition, labels[rows], None if swapped is None else swapped[rows])
+    sharpness = np.maximum(likelihood_weights([calibrated[rows]], labels[rows], likelihood), 1)
+    return given_label(pool_everywhere([calibrated], sharpness), transition, labels, swapped)
+
+
 def _out_of_sample(predictions: Predictions, labels: Ints, known: Ints | None) -> LabelPosterior:
-    from truelabel.calibrators.npc.label_noise import denoise, estimate_transition, given_label, settle
+    from truelabel.label_noise.transition import denoise, settle
 
     if not predictions.out_of_sample:
         raise ValueError(
             "a classifier that saw the labels cannot judge them alone; pass Predictions(features=…), or predictions "
             "made out of sample with out_of_sample=True."
         )
-    believed = np.empty(predictions.probs.shape, dtype=np.float32)
-    for rows in row_blocks(len(believed), SHARP_ROWS):
-        believed[rows] = predictions.block(rows)
-    transition, shares = estimate_transition(believed, labels, known=known)
-    clean = denoise(believed, transition)
-    sharpness = _sharpness(clean, transition, shares, labels)
-    sharp, plain = (settle(given_label(clean, transition, labels, power), known) for power in (sharpness, 1.0))
-    opinions = (wrong_by_class(sharp, labels), wrong_by_class(plain, labels))
-    return LabelPosterior(_mean(sharp, plain), opinions, transition, None)
+    foretold = np.empty(predictions.probs.shape, dtype=np.float32)
+    for rows in row_blocks(len(foretold), BLOCK):
+        foretold[rows] = predictions.block(rows)
+    noise = _noise(foretold, labels)
+    clean = denoise(foretold, noise.proven)
+    probs = settle(_heard(clean, noise.transition, labels), known)
+    opinions = (wrong_by_class(probs, labels), _by_transition(labels, noise.transition, noise.shares))
+    return LabelPosterior(probs, opinions, noise.transition, None, noise.interval())
 
 
-def _sharpness(clean: Floats, transition: Array, shares: Array, labels: Ints) -> float:
-    """Return the exponent of p(y | x) at which labels prove right as often as T says."""
-    from truelabel.calibrators.npc.label_noise import matching_sharpness
+def _noise(foretold: Floats, labels: Ints) -> LabelNoise:
+    """Return the noise by what a classifier foretells that has not seen the labels."""
+    from truelabel.label_noise import LabelNoise
+    from truelabel.pool import evidence
 
-    some = np.random.default_rng(0).permutation(len(labels))[:SHARP_ROWS]
-    return matching_sharpness(clean[some], transition, shares, labels[some])
-
-
-def _mean(one: Floats, other: Floats) -> Floats:
-    return np.asarray((one + other) / np.float32(2), dtype=np.float32)
+    rng = np.random.default_rng(0)
+    return LabelNoise.estimate(foretold, labels, rng, rows=evidence(len(labels), foretold.shape[1], rng))
 
 
 def wrong_by_class(probs: Floats, labels: Ints) -> Array:

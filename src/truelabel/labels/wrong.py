@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,13 +76,17 @@ def count_wrong(posterior: LabelPosterior, labels: Ints, names: Sequence[Any]) -
 
     The estimate is the mean of the posterior's opinions, which err in different directions. Its variance has three
     parts: chance, Σ p_wrong (1 − p_wrong); the sample variance of the opinions; and what they have in common, a tenth
-    of the estimate and a hundredth of the labels. The interval is normal, and cut to what is possible.
+    of the estimate and a hundredth of the labels. The interval is normal, and cut to what is possible; that of
+    the total holds all that the model of the noise leaves open.
     """
     wrong = 1 - posterior.probs[np.arange(len(labels)), labels].astype(np.float64)
     opinions = np.stack(posterior.opinions)
     chance = np.bincount(labels, weights=wrong * (1 - wrong), minlength=opinions.shape[1])
     held = np.bincount(labels, minlength=opinions.shape[1])
     (total,) = _counts(opinions.sum(axis=1, keepdims=True), chance.sum(keepdims=True), held.sum(keepdims=True))
+    if posterior.noise_interval is not None:
+        low, high = (len(labels) * share for share in posterior.noise_interval)
+        total = replace(total, low=min(total.low, low), high=max(total.high, high))
     by_class = _counts(opinions, chance, held)
     return WrongLabels(total, dict(zip(names, by_class, strict=True)))
 

@@ -27,7 +27,7 @@ def head(x: Floats, labels: Ints, n_classes: int, seed: int, device: str, progre
     import torch
 
     from truelabel import device as devices
-    from truelabel.calibrators.npc.heads import out_of_fold
+    from truelabel.experts.heads import out_of_fold
     from truelabel.scale import Scale, moments
 
     scale = Scale("whole", *moments(x))

@@ -352,9 +352,9 @@ class TestNetworkMode:
         network = small_cnn()
         seen = {}
 
-        def spying(self, predictions, believe=VotePrior.believe, **settings):
-            seen["hidden"] = predictions.hidden
-            return believe(self, predictions, **settings)
+        def spying(self, given, believe=VotePrior.believe):
+            seen["hidden"] = given.predictions.hidden
+            return believe(self, given)
 
         monkeypatch.setattr(VotePrior, "believe", spying)
         NPC("paper", trunk=network, random_state=0, epochs=1).fit(images.said)
@@ -467,8 +467,8 @@ class TestMistakes:
 
     def test_a_view_that_the_prior_left_out_need_not_be_given_again(self, made):
         class OneView:
-            def believe(self, predictions, **settings):
-                scale = Scale("whole", *moments(predictions.views["signal"]))
+            def believe(self, given):
+                scale = Scale("whole", *moments(given.predictions.views["signal"]))
                 return Belief(np.eye(3, dtype=np.float32)[made.truth], scales={"signal": scale})
 
         noise = np.random.default_rng(0).normal(size=(300, 5))

@@ -54,7 +54,7 @@ def test_told_the_truth_instance_by_instance_the_autoencoder_learns_h():
     """
 
     class Truth:
-        def believe(self, predictions, *, device, seed, progress):
+        def believe(self, given):
             return Belief(expected[where, predicted].astype(np.float32))
 
     expected = bayes(MIXED)

@@ -96,6 +96,7 @@ def run_training(said, shares, *, draw=False, epochs=4, sampler="exact", seed=0,
                 "batch_size": 50,
                 "learning_rate": 1e-2,
                 "decay": False,
+                "own_word": 1.0,
                 "device": torch.device("cpu"),
                 "progress": Progress(False),
             }
@@ -127,16 +128,17 @@ def test_a_heavy_divergence_term_makes_the_posterior_the_prior(problem):
         np.testing.assert_allclose(transition[made.truth == y].mean(axis=0), np.tile(expected, (3, 1)), atol=0.05)
 
 
-def test_reliance_learns_four_times_as_fast_as_the_rest(problem):
+@pytest.mark.parametrize("own_word", [1.0, 0.25, 0.0])
+def test_reliance_learns_four_times_as_fast_as_the_rest_where_its_word_is_the_classifiers_own(problem, own_word):
     """Adam's first step moves every parameter that has a gradient by its learning rate."""
     made = problem(n=200)
     torch.manual_seed(0)
     vae = DirichletVAE(nn.Linear(4, 8), 8, 3, link="exp", reliance=0.5)
     before = {name: value.detach().clone() for name, value in vae.named_parameters()}
     shares = np.eye(3, dtype=np.float32)[made.truth]
-    run_training(made.said, shares, vae=vae, epochs=1, batch_size=200, learning_rate=1e-3)
+    run_training(made.said, shares, vae=vae, epochs=1, batch_size=200, learning_rate=1e-3, own_word=own_word)
     moved = {name: float((value.detach() - before[name]).abs().max()) for name, value in vae.named_parameters()}
-    assert moved.pop("reliance") == pytest.approx(4e-3, rel=0.01)
+    assert moved.pop("reliance") == pytest.approx(4e-3 * own_word, rel=0.01)
     assert moved == pytest.approx(dict.fromkeys(moved, 1e-3), rel=0.01)
 
 

@@ -6,10 +6,9 @@ import torch
 from scipy.special import softmax
 
 from truelabel import NPC, Predictions
-from truelabel.calibrators.npc import ExpertPrior
-from truelabel.calibrators.npc.heads import FoldHeads
 from truelabel.calibrators.npc.model import DirichletVAE
 from truelabel.calibrators.npc.trunk import array_trunk, headed_trunk, standardise
+from truelabel.experts.heads import FoldHeads
 from truelabel.scale import Scale, moments
 
 C = 4
@@ -80,15 +79,8 @@ def test_all_of_the_start_can_be_trained():
 
 
 @pytest.mark.parametrize("used", [["both"], ["row", "column"]], ids=["one view", "two views"])
-def test_before_training_the_calibrator_is_the_priors_pool(used, monkeypatch):
+def test_before_training_the_calibrator_is_the_priors_pool(used):
     """Steps of 1e-30 change no float32, so what is left is the start. Rows and columns know a bit of the class each."""
-    seen = {}
-
-    def spying(self, predictions, believe=ExpertPrior.believe, **settings):
-        seen["belief"] = believe(self, predictions, **settings)
-        return seen["belief"]
-
-    monkeypatch.setattr(ExpertPrior, "believe", spying)
     rng = np.random.default_rng(0)
     truth = rng.integers(4, size=200)
     noisy = np.where(rng.random(200) < 0.2, rng.integers(4, size=200), truth)
@@ -98,11 +90,11 @@ def test_before_training_the_calibrator_is_the_priors_pool(used, monkeypatch):
     views["both"] = np.concatenate(list(views.values()), axis=1)
     said = Predictions(0.1 + 0.6 * np.eye(4)[honest], {name: views[name] for name in used}, labels=noisy)
     npc = NPC(random_state=0, epochs=1, learning_rate=1e-30).fit(said)
-    belief = seen["belief"]
+    belief = npc.belief_
     assert npc.reads_ == list(belief.start) == used
-    assert belief.trust > 0.1
+    assert belief.reliance > 0.1
     assert all(weight > 0.1 for _, weight in belief.start.values())
-    expected = pooled(belief.start, belief.scales, said.views, said.probs, belief.trust)
+    expected = pooled(belief.start, belief.scales, said.views, said.probs, belief.reliance)
     np.testing.assert_allclose(npc.calibrate(said), expected, atol=2e-5)
 
 

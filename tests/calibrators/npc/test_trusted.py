@@ -1,65 +1,10 @@
-"""Labels that somebody looked at: believed, learned from, and counted in T."""
+"""Labels that somebody looked at: believed, learned from, and, where they were drawn at random, counted in T."""
 
 import numpy as np
 import pytest
 
 from truelabel import NPC
-from truelabel.calibrators.npc.label_noise import estimate_transition, settle
 from truelabel.calibrators.npc.prior import VotePrior
-
-
-def block(y: int, sure: float, labels: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Rows believed to be of class y of two, `sure` each, and how many have which label."""
-    believed = np.full((sum(labels.values()), 2), 1 - sure, dtype=np.float32)
-    believed[:, y] = sure
-    return believed, np.repeat(list(labels), list(labels.values()))
-
-
-def together(*blocks):
-    return tuple(np.concatenate(parts) for parts in zip(*blocks, strict=True))
-
-
-def rate(right: int, wrong: int) -> float:
-    """The diagonal of T where two classes were counted so."""
-    return (right + 0.5) / (right + wrong + 0.5 + 0.25)
-
-
-def test_known_classes_leave_the_row_of_t_they_do_not_belong_to():
-    """Ten of the thirty seemingly wrong labels of class 0 are right: they are of class 1, where surer ones count."""
-    believed, labels = together(block(0, 0.9, {0: 70, 1: 30}), block(1, 0.9, {0: 20, 1: 80}))
-    known = np.full(200, -1)
-    known[90:100] = 1
-    found, shares = estimate_transition(believed, labels, known=known)
-    np.testing.assert_allclose(np.diag(found), [rate(70, 20), rate(80, 20)])
-    np.testing.assert_allclose(shares, [0.45, 0.55])
-    before, even = estimate_transition(believed, labels)
-    np.testing.assert_allclose(np.diag(before), [rate(70, 30), rate(80, 20)])
-    np.testing.assert_allclose(even, 0.5)
-
-
-def test_known_classes_are_counted_where_too_few_are_sure():
-    """Forty sure rows of class 1 are fewer than fifty, so that the ten known ones make them up."""
-    believed, labels = together(block(0, 0.9, {0: 70, 1: 30}), block(1, 0.9, {0: 10, 1: 30}))
-    known = np.full(140, -1)
-    known[90:100] = 1
-    found, _ = estimate_transition(believed, labels, known=known)
-    np.testing.assert_allclose(np.diag(found), [rate(70, 20), rate(40, 10)])
-
-
-def test_known_classes_that_are_believed_already_change_nothing():
-    believed, labels = together(block(0, 0.9, {0: 70, 1: 30}), block(1, 0.9, {0: 20, 1: 80}))
-    for known in (np.full(200, -1), believed.argmax(axis=1)):
-        for found, before in zip(
-            estimate_transition(believed, labels, known=known), estimate_transition(believed, labels), strict=True
-        ):
-            np.testing.assert_array_equal(found, before)
-
-
-def test_known_classes_are_settled_and_others_left():
-    believed = np.array([[0.2, 0.8], [0.3, 0.7], [0.6, 0.4]], dtype=np.float32)
-    settled = settle(believed.copy(), np.array([0, -1, 0]))
-    np.testing.assert_array_equal(settled, np.array([[1, 0], [0.3, 0.7], [1, 0]], dtype=np.float32))
-    np.testing.assert_array_equal(settle(believed.copy(), None), believed)
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +25,49 @@ def misled(problem):
 def test_trusted_labels_show_what_most_labels_hide(misled):
     """65 of 100 labels of a class name another one: no expert can know better, unless it is told."""
     alone = NPC(random_state=0, progress=False).fit(misled.said)
-    told = NPC(random_state=0, progress=False).fit(misled.said, trusted=misled.trusted)
+    told = NPC(random_state=0, progress=False).fit(misled.said, trusted=misled.trusted, trusted_sample="picked")
     assert (alone.predict(misled.said[misled.rest]) == 1).mean() > 0.5
     assert (told.predict(misled.said[misled.rest]) == 0).mean() > 0.9
     elsewhere = misled.truth > 0
     assert (told.predict(misled.said[elsewhere]) == misled.truth[elsewhere]).mean() > 0.95
-    assert told.transition_matrix_[0, 1] == pytest.approx(0.65, abs=0.12)
-    assert alone.transition_matrix_[0, 1] < 0.4
+
+
+class TestHowTheyWereChosen:
+    @staticmethod
+    def fitted(said, trusted, sample):
+        return NPC(random_state=0, progress=False, epochs=1).fit(said, trusted=trusted, trusted_sample=sample)
+
+    def test_a_random_sample_moves_the_noise_to_what_it_shows(self, problem):
+        """Labels that are wrong by a rule in x, which nobody can see who has x and labels alone."""
+        made = problem(n=600, rate=0)
+        rule = made.x[:, 0] > np.quantile(made.x[:, 0], 0.75)
+        noisy = np.where(rule, (made.truth + 1) % 3, made.truth)
+        said = made.said.replace(labels=noisy, probs=0.91 * np.eye(3)[noisy] + 0.03)
+        looked = np.random.default_rng(0).permutation(600) < 150
+        trusted = np.where(looked, made.truth, -1)
+        alone = NPC(random_state=0, progress=False, epochs=1).fit(said).report_
+        told = self.fitted(said, trusted, "random").report_
+        shown = np.mean((noisy != made.truth)[looked])
+        assert abs(told.noise_rate - shown) < abs(alone.noise_rate - shown)
+        assert told.noise_rate == pytest.approx(shown, abs=0.08)
+        assert told.noise_interval[0] < shown < told.noise_interval[1]
+
+    def test_picked_ones_are_believed_but_say_nothing_of_how_often_labels_are_wrong(self, problem):
+        """All wrong labels were looked at, and no other: a random sample would be wrong throughout."""
+        made = problem(n=600, rate=0.2)
+        trusted = np.where(made.noisy != made.truth, made.truth, -1)
+        picked, random = (self.fitted(made.said, trusted, sample) for sample in ("picked", "random"))
+        assert not picked.belief_.noise.checked.any()
+        assert random.belief_.noise.checked.sum() == (trusted >= 0).sum()
+        assert picked.report_.noise_rate < 0.3
+        assert random.report_.noise_rate > 0.5
+        for npc in (picked, random):
+            looked = trusted >= 0
+            np.testing.assert_array_equal(npc.belief_.shares[looked], np.eye(3)[trusted[looked]])
+
+    def test_any_other_way_is_refused(self, problem):
+        with pytest.raises(ValueError, match='trusted_sample must be "random" or "picked", not \'all\''):
+            self.fitted(problem(n=90).said, np.full(90, -1), "all")
 
 
 def test_trusting_nothing_is_as_if_nothing_were_said(problem):
@@ -122,12 +103,7 @@ def test_what_are_no_trusted_labels_is_refused(problem, trusted, complaint):
         NPC(random_state=0, progress=False).fit(problem(n=90).said, trusted=trusted)
 
 
-def test_the_papers_recipe_refuses_them(problem):
-    with pytest.raises(ValueError, match="the paper's recipe has no use for trusted labels"):
-        NPC("paper", progress=False).fit(problem(n=90).said, trusted=np.full(90, -1))
-
-
-def test_a_prior_that_cannot_take_them_refuses_them(problem):
-    npc = NPC(prior=VotePrior(k=5), progress=False)
-    with pytest.raises(ValueError, match="VotePrior does not take trusted labels"):
+@pytest.mark.parametrize("npc", [NPC("paper", progress=False), NPC(prior=VotePrior(k=5), progress=False)])
+def test_the_papers_prior_refuses_them(problem, npc):
+    with pytest.raises(ValueError, match="the paper's prior has no use for trusted; leave it out"):
         npc.fit(problem(n=90).said, trusted=np.full(90, -1))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from truelabel import NPC, Predictions
-from truelabel.calibrators.npc.told import join
+from truelabel.calibrators.npc.given import join
 
 C = 4
 CENTRES = 1.2 * np.random.default_rng(99).normal(size=(C, 5))
@@ -67,7 +67,7 @@ class TestWhatItBrings:
         assert judged > by_classifier - 0.01
 
     def test_the_labels_of_the_validation_set_weigh_the_classifier(self, train, validation, without, with_validation):
-        assert without.report_.weights["classifier"] == 0
+        assert without.report_.weights["classifier"] < 0.05
         weights = with_validation.report_.weights
         assert weights["classifier"] > 0.3 * sum(weights.values())
         random = np.random.default_rng(0).dirichlet(np.ones(C), size=300)
@@ -166,7 +166,7 @@ class TestJoin:
             fit(said, held_out.replace(features=x[:, :4]))
         with pytest.raises(ValueError, match=r"validation has the views {'pixels': 5}, but .* has {'features': 5}"):
             fit(said, held_out.replace(features={"pixels": x}))
-        with pytest.raises(ValueError, match="the paper's recipe has no use for a validation set; leave it out"):
+        with pytest.raises(ValueError, match="the paper's prior has no use for validation; leave it out"):
             fit(said, held_out, "paper")
 
     def test_other_class_names_are_refused(self, train, validation):

@@ -1,7 +1,8 @@
-"""Noisy Prediction Calibration: the prior, the Dirichlet variational autoencoder and the calibrator."""
+"""Noisy prediction calibration."""
 
-from truelabel.calibrators.npc.calibrator import NPC
+from truelabel.calibrators.npc.calibrator import NPC, Posterior
 from truelabel.calibrators.npc.expert_prior import ExpertPrior
 from truelabel.calibrators.npc.prior import Belief, Prior, VotePrior
+from truelabel.calibrators.npc.settings import Settings
 
-__all__ = ["NPC", "Belief", "ExpertPrior", "Prior", "VotePrior"]
+__all__ = ["NPC", "Belief", "ExpertPrior", "Posterior", "Prior", "Settings", "VotePrior"]

@@ -18,13 +18,23 @@ from truelabel.arrays import Floats, row_blocks
 from truelabel.calibrators.base import Calibrator
 from truelabel.calibrators.npc.dirichlet import SAMPLERS, expected_entropy
 from truelabel.calibrators.npc.expert_prior import ExpertPrior
+from truelabel.calibrators.npc.given import (
+    Given,
+    Sample,
+    comparable,
+    join,
+    transition_matrix,
+    trusted_classes,
+    withhold,
+)
 from truelabel.calibrators.npc.model import DirichletVAE
 from truelabel.calibrators.npc.prior import Belief, Prior, VotePrior
 from truelabel.calibrators.npc.recipes import RECIPES, Recipe
 from truelabel.calibrators.npc.report import Report
-from truelabel.calibrators.npc.told import join, takes, trusted_classes, withhold
+from truelabel.calibrators.npc.settings import Settings
 from truelabel.calibrators.npc.training import Concentrations, Shape, train
 from truelabel.calibrators.npc.trunk import Source, array_trunk, headed_trunk, last_linear, network_trunk, standardise
+from truelabel.experts.panel import PanelSettings
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 
@@ -68,6 +78,8 @@ class NPC(Calibrator):
         settings, on `hidden` (or `features` where that is missing).
     prior : Prior, optional
         What believes; the recipe's where None.
+    label_transition : (c, c) array, optional
+        T[y, ỹ] = p(ỹ | y) of the labels, where you know it; estimated where None.
     trunk : torch.nn.Module, optional
         The classifier's network. A copy with a fresh last layer, all of it trained, then reads `inputs` in place
         of arrays.
@@ -110,6 +122,9 @@ class NPC(Calibrator):
         T[y, ỹ] = p(ỹ | y) of the labels, as the default recipe's prior estimates it.
     class_shares_ : (c,) array or None
         p(y), likewise.
+    belief_ : Belief
+        What the prior believed of the instances it was fitted on; `belief_.noise` is its model of the label noise. Not
+        kept in a file.
 
     Examples
     --------
@@ -130,6 +145,7 @@ class NPC(Calibrator):
         recipe: Literal["default", "paper"] = "default",
         *,
         prior: Prior | None = None,
+        label_transition: Any = None,
         trunk: nn.Module | None = None,
         shape: Shape | None = None,
         top_k: int = 2,
@@ -147,6 +163,7 @@ class NPC(Calibrator):
     ) -> None:
         self.recipe = recipe
         self.prior = prior
+        self.label_transition = label_transition
         self.trunk = trunk
         self.shape = shape
         self.top_k = top_k
@@ -168,7 +185,9 @@ class NPC(Calibrator):
         y: None = None,
         *,
         validation: Predictions | None = None,
+        unlabelled: Predictions | None = None,
         trusted: Any = None,
+        trusted_sample: Sample = "random",
     ) -> Self:
         """Learn from predictions on the (noisy) training set.
 
@@ -181,64 +200,74 @@ class NPC(Calibrator):
         validation : Predictions, optional
             What it said about instances it was not trained on, with their noisy labels: on these it is judged, and
             the calibrator learns from both.
+        unlabelled : Predictions, optional
+            What it said about instances it was not trained on, without labels: those you want to calibrate will do.
+            They show how far it repeats on the training set what it memorised there.
         trusted : (n,) array, optional
             True classes of instances of `predictions` that somebody looked at, as class indices; −1 for all others.
-            They are believed, the experts learn from them, and T is counted with them. None are needed.
+            They are believed, and the experts learn from them.
+        trusted_sample : {"random", "picked"}
+            How the instances of `trusted` were chosen. From a random sample the noise is learned, too; instances
+            that were picked, because they looked suspicious, say nothing of how often labels are wrong.
         """
-        self._validation, self._trusted = validation, trusted
-        try:
-            return super().fit(predictions)
-        finally:
-            del self._validation, self._trusted
-
-    def _fit(self, predictions: Predictions) -> None:
-        recipe = self._check_parameters(len(predictions))
-        n, told = len(predictions), {}
-        if self._trusted is not None:
-            if recipe is RECIPES["paper"]:
-                raise ValueError("the paper's recipe has no use for trusted labels; leave them out.")
-            if self.prior is not None and not takes(self.prior.believe, "known"):
-                raise ValueError(f"{type(self.prior).__name__} does not take trusted labels; leave them out.")
-            told["known"] = trusted_classes(self._trusted, n, predictions.n_classes)
-        if self._validation is not None:
-            if recipe is RECIPES["paper"]:
-                raise ValueError("the paper's recipe has no use for a validation set; leave it out.")
-            predictions = join(predictions, self._validation)
-            if not predictions.out_of_sample:
-                told["unseen"] = np.arange(n, len(predictions))
-            if "known" in told:
-                told["known"] = np.append(told["known"], np.full(len(predictions) - n, -1))
+        if trusted_sample not in ("random", "picked"):
+            raise ValueError(f'trusted_sample must be "random" or "picked", not {trusted_sample!r}.')
+        self._check_fittable(predictions)
+        n, c = len(predictions), predictions.n_classes
+        recipe = self._check_parameters(n)
+        known = None if trusted is None else trusted_classes(trusted, n, c)
+        unseen = None
+        if unlabelled is not None:
+            comparable(predictions, unlabelled, "unlabelled")
+        if validation is not None:
+            predictions = join(predictions, validation)
+            unseen = None if predictions.out_of_sample else np.arange(n, len(predictions))
+            known = None if known is None else np.append(known, np.full(len(predictions) - n, -1))
         device = devices.resolve(self.device)
         if self.trunk is not None and recipe is RECIPES["paper"] and predictions.hidden is None:
             predictions = predictions._with(hidden=_hidden_layer(self.trunk, predictions, device))
         seed = int(np.random.SeedSequence(self.random_state).generate_state(1)[0])
-        began = time.perf_counter()
         with Progress(self.progress) as progress, torch.random.fork_rng():
             torch.manual_seed(seed)
-            belief = self._prior(recipe).believe(predictions, device=device, seed=seed, progress=progress, **told)
-            believed = time.perf_counter()
-            vae = self._network(recipe, predictions, belief).to(device)
-            shown = predictions if belief.withheld is None else withhold(predictions, belief.withheld)
-            self.history_ = train(
-                vae,
-                Source(predictions, self.reads_),
-                shown,
-                belief.shares,
-                Concentrations(self.shape or recipe.shape, self.top_k, self.rho, self.delta + vae.offset - 1),
-                beta=self.beta,
-                sampler=self.sampler or recipe.sampler,
-                draw_predictions=recipe.draw_predictions,
-                epochs=self.epochs or recipe.passes(len(predictions), self.batch_size_),
-                batch_size=self.batch_size_,
-                learning_rate=(self.learning_rate or recipe.learning_rate)
-                * (belief.pace if self.trunk is None else 1.0),
-                decay=recipe.decay,
-                device=device,
-                progress=progress,
-            )
-        self.network_ = vae
-        self.transition_matrix_, self.class_shares_ = belief.transition, belief.class_shares
+            transition = None if self.label_transition is None else transition_matrix(self.label_transition, c)
+            given = Given(predictions, device, seed, progress, unseen, unlabelled, known, trusted_sample, transition)
+            self._learn(given, recipe, n)
+        self._remember(predictions)
+        return self
+
+    def _learn(self, given: Given, recipe: Recipe, n: int) -> None:
+        """Ask the prior, train the network, and keep what was found; n instances are the training set."""
+        predictions = given.predictions
+        began = time.perf_counter()
+        belief = self._prior(recipe).believe(given)
+        believed = time.perf_counter()
+        reads, vae = self._network(recipe, predictions, belief)
+        vae.to(given.device)
+        batch_size = self._batch_size(recipe, n)
+        history = train(
+            vae,
+            Source(predictions, reads),
+            predictions if belief.withheld is None else withhold(predictions, belief.withheld),
+            belief.shares,
+            Concentrations(self.shape or recipe.shape, self.top_k, self.rho, self.delta + vae.offset - 1),
+            beta=self.beta,
+            sampler=self.sampler or recipe.sampler,
+            draw_predictions=recipe.draw_predictions,
+            epochs=self.epochs or recipe.passes(len(predictions), batch_size),
+            batch_size=batch_size,
+            learning_rate=(self.learning_rate or recipe.learning_rate) * (belief.pace if self.trunk is None else 1.0),
+            decay=recipe.decay,
+            own_word=belief.own_word,
+            device=given.device,
+            progress=given.progress,
+        )
         trained = time.perf_counter()
+        self.reads_, self.network_, self.history_, self.batch_size_ = reads, vae, history, batch_size
+        if reads == ["inputs"]:
+            self.input_shape_ = tuple(np.shape(predictions.inputs)[1:])
+        self.belief_ = belief
+        self.transition_matrix_ = belief.transition
+        self.class_shares_ = None if belief.noise is None else belief.noise.shares
         seconds = {"prior": believed - began, "autoencoder": trained - believed}
         self.report_ = self._findings(predictions, belief, seconds, n)
 
@@ -260,41 +289,43 @@ class NPC(Calibrator):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}.")
+        return recipe
+
+    def _batch_size(self, recipe: Recipe, n: int) -> int:
         # Large data need no more steps than middling ones, and large batches make the better use of a processor.
         grown = 2 ** round(math.log2(max(n, 1) / 100))
-        self.batch_size_ = self.batch_size or recipe.batch_size or int(np.clip(grown, 32, 1024))
-        return recipe
+        return self.batch_size or recipe.batch_size or int(np.clip(grown, 32, 1024))
 
     def _prior(self, recipe: Recipe) -> Prior:
         if self.prior is not None:
             return self.prior
         if recipe is RECIPES["paper"]:
             return VotePrior(k=self.k or 10)
-        return ExpertPrior(k=self.k)
+        return ExpertPrior(Settings(panel=PanelSettings(k=self.k)))
 
-    def _network(self, recipe: Recipe, predictions: Predictions, belief: Belief) -> DirichletVAE:
+    def _network(self, recipe: Recipe, predictions: Predictions, belief: Belief) -> tuple[list[str], DirichletVAE]:
+        """Return the network, and what it reads."""
         c = predictions.n_classes
         if self.trunk is not None:
             trunk, width = network_trunk(self.trunk)
-            self.reads_ = ["inputs"]
-            self.input_shape_ = tuple(np.shape(predictions.inputs)[1:])
+            reads = ["inputs"]
         else:
             if recipe is RECIPES["paper"] and predictions.hidden is not None:
                 arrays = {"hidden": predictions.hidden}
             else:
                 arrays = {name: predictions.views[name] for name in belief.scales or predictions.views}
-            self.reads_ = list(arrays)
+            reads = list(arrays)
             scale = standardise(arrays, belief.scales)
             if belief.start and recipe.link == "exp":
                 trunk, weight, bias = headed_trunk(scale, belief.start)
                 vae = self._vae(recipe, trunk, weight.shape[1], c, belief)
                 vae.start_from(weight, bias)
-                return vae
+                return reads, vae
             trunk, width = array_trunk(scale, c, recipe.hidden)
-        return self._vae(recipe, trunk, width, c, belief)
+        return reads, self._vae(recipe, trunk, width, c, belief)
 
     def _vae(self, recipe: Recipe, trunk: nn.Module, width: int, c: int, belief: Belief) -> DirichletVAE:
-        reliance = belief.trust if recipe.link == "exp" else 0.0
+        reliance = belief.reliance if recipe.link == "exp" else 0.0
         return DirichletVAE(trunk, width, c, link=recipe.link, reliance=reliance, strength=self.rho)
 
     def _findings(self, predictions: Predictions, belief: Belief, seconds: dict[str, float], n: int) -> Report:

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator
 
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
-from truelabel.calibrators.npc.heads import FoldHeads
-from truelabel.calibrators.npc.swaps import Swapped
+from truelabel.calibrators.npc.given import Given
+from truelabel.experts.heads import FoldHeads
+from truelabel.label_noise import LabelNoise
+from truelabel.label_noise.swaps import Swapped
 from truelabel.neighbours import Neighbours, inverse_distance, shares
 from truelabel.predictions import Predictions
-from truelabel.progress import Progress
 from truelabel.scale import Scale
 
 QUERY_BLOCK = 8_192
@@ -32,43 +32,52 @@ class Belief:
     ----------
     shares : (n, c) float32 array
         p̄(y | x), rows sum to 1.
-    trust : float
+    reliance : float
         The weight of log p(ŷ | x) that the autoencoder starts with: 0 where the classifier deserves no trust.
+    own_word : float
+        In [0, 1]: how fast that weight is learned. What a classifier says of labels it has seen may be memory, from
+        which its weight moves no faster than its size.
     scales : mapping of view names to `Scale`
         The views that proved useful and the scale each is best used at. Empty: all views, columns standardised.
     start : mapping of view names to (`FoldHeads`, weight)
         Heads on the useful views that the autoencoder starts from. Empty: it starts from nothing.
     pace : float
-        In [0, 1], a factor of the learning rate: where there is little to correct there is more to spoil. A trunk
-        network, which starts from nothing, learns at its full rate.
+        In [0, 1], a factor of the learning rate: where no noise is proven, beliefs are hardly more than the labels that
+        the start has learned from already, and there is more to spoil than to correct. A trunk network, which starts
+        from nothing, learns at its full rate.
     withheld : (n,) array of bool, optional
         Instances whose p(ŷ | x) the autoencoder is not shown, since the classifier memorised their labels.
-    transition, class_shares : arrays, optional
-        T[y, ỹ] = p(ỹ | y) of the labels, and p(y), where the prior estimates them.
+    noise : LabelNoise, optional
+        The noise in the labels, where the prior estimates it.
     swapped : Swapped, optional
-        Where labels are swapped near a class boundary; then `before_swaps` is T of the labels before they are.
+        Where labels are swapped near a class boundary; `noise` is then that of the labels before they are.
+    transition : (c, c) array, optional
+        T[y, ỹ] = p(ỹ | y) of the labels over all instances, swaps included.
     facts : mapping
         Findings for the report.
     """
 
     shares: Floats
-    trust: float = 0.0
+    reliance: float = 0.0
+    own_word: float = 1.0
     scales: dict[str, Scale] = field(default_factory=dict)
     start: dict[str, tuple[FoldHeads, float]] = field(default_factory=dict)
     pace: float = 1.0
     withheld: Array | None = None
-    transition: Array | None = None
-    class_shares: Array | None = None
+    noise: LabelNoise | None = None
     swapped: Swapped | None = None
-    before_swaps: Array | None = None
+    transition: Array | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
 
 class Prior(Protocol):
     """The contract of a prior."""
 
-    def believe(self, predictions: Predictions, *, device: torch.device, seed: int, progress: Progress) -> Belief:
-        """Return what is believed of the true labels of `predictions`."""
+    def believe(self, given: Given) -> Belief:
+        """Return what is believed of the true labels of `given.predictions`.
+
+        What a prior has no use for among `given.extras` it refuses with an error.
+        """
         ...
 
 
@@ -90,15 +99,18 @@ class VotePrior(BaseEstimator):  # type: ignore[misc]
         self.k = k
         self.batch_size = batch_size
 
-    def believe(self, predictions: Predictions, *, device: torch.device, seed: int, progress: Progress) -> Belief:
+    def believe(self, given: Given) -> Belief:
         """Vote; see `Prior`."""
+        if given.extras:
+            raise ValueError(f"the paper's prior has no use for {', '.join(given.extras)}; leave it out.")
+        predictions = given.predictions
         space = hidden_or_features(predictions)
         predicted = predictions.hard
-        chosen = confident_references(predictions, predicted, self.batch_size, np.random.default_rng(seed))
+        chosen = confident_references(predictions, predicted, self.batch_size, np.random.default_rng(given.seed))
         index = Neighbours(float32(space, chosen))
         k = min(self.k, len(chosen))
         out = np.empty((len(predictions), predictions.n_classes), dtype=np.float32)
-        for rows in progress.track(list(row_blocks(len(out), QUERY_BLOCK)), "neighbours"):
+        for rows in given.progress.track(list(row_blocks(len(out), QUERY_BLOCK)), "neighbours"):
             distances, found = index.search(float32(space, rows), k)
             out[rows] = shares(predicted[chosen[found]], inverse_distance(distances), predictions.n_classes)
         return Belief(out, facts={"k": {"hidden layer": k}, "references": len(chosen)})

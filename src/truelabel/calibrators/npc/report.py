@@ -19,8 +19,8 @@ class Report:
     agreement : float or None
         Share of training instances where ŷ is the noisy label (None without labels).
     memorisation : float or None
-        How far the classifier memorised the noisy labels: 0 fits them no better than experts that had not seen
-        them, 1 fits all. None where it was not estimated.
+        Share of the wrong labels that the classifier repeats, as far as can be told: 0 where it says what it knows, 1
+        where it says what it was taught. None where it had not seen the labels.
     weights : dict
         Weight of each expert in the prior.
     views : dict
@@ -35,6 +35,8 @@ class Report:
         Share of training instances whose class the calibrator changes.
     noise_rate : float or None
         Estimated share of wrong labels (of wrong predictions, where no labels were given).
+    noise_interval : (float, float) or None
+        Bounds that hold that share with a probability of 90 %; mistakes that follow from x like rules do are not in it.
     swapped : float or None
         Estimated share of labels that are wrong because they are swapped near a class boundary.
     seconds : dict
@@ -50,6 +52,7 @@ class Report:
     agreement: float | None = None
     memorisation: float | None = None
     noise_rate: float | None = None
+    noise_interval: tuple[float, float] | None = None
     swapped: float | None = None
     references: int | None = None
     weights: dict[str, float] = field(default_factory=dict)
@@ -61,6 +64,12 @@ class Report:
         """Return the findings as plain JSON values."""
         return asdict(self)
 
+    def _between(self) -> str:
+        if self.noise_interval is None:
+            return ""
+        low, high = self.noise_interval
+        return f" (90 %: {100 * low:.0f} to {100 * high:.0f} %)"
+
     def __str__(self) -> str:
         def percent(value: float | None) -> str:
             return "not known" if value is None else f"{100 * value:.1f} %"
@@ -68,10 +77,10 @@ class Report:
         lines = [
             f"NPC, {self.recipe} recipe, on {self.n:,} instances of {self.classes} classes",
             f"  classifier agrees with the noisy labels on   {percent(self.agreement)}",
-            f"  memorised, of what could not be foreseen     {percent(self.memorisation)}",
+            f"  of wrong labels, it repeats                  {percent(self.memorisation)}",
             f"  prior and classifier disagree on             {percent(self.disagreement)}",
             f"  class changed for                            {percent(self.changed)}",
-            f"  estimated share of wrong labels              {percent(self.noise_rate)}",
+            f"  estimated share of wrong labels              {percent(self.noise_rate)}{self._between()}",
         ]
         if self.swapped:
             lines.append(f"  of all labels, swapped near a class boundary {percent(self.swapped)}")

@@ -74,6 +74,7 @@ def train(
     batch_size: int,
     learning_rate: float,
     decay: bool,
+    own_word: float,
     device: torch.device,
     progress: Progress,
 ) -> list[float]:
@@ -81,11 +82,12 @@ def train(
 
     ŷ is the class the classifier predicts, or drawn anew from p(ŷ | x) at each step (`draw_predictions`), so that
     what is trained is what the sum over ŷ asks for. With `decay` the learning rate falls to 0 in a straight line, so
-    that the network ends at rest and not wherever the last draws of y and ŷ have pushed it.
+    that the network ends at rest and not wherever the last draws of y and ŷ have pushed it. `own_word` is a factor of
+    the rate at which the weight of the classifier is learned.
     """
     draw = SAMPLERS[sampler]
     others = [parameter for parameter in vae.parameters() if parameter is not vae.reliance]
-    rates = learning_rate, RELIANCE_RATE * learning_rate
+    rates = learning_rate, RELIANCE_RATE * own_word * learning_rate
     groups = [{"params": part, "lr": rate} for part, rate in zip((others, [vae.reliance]), rates, strict=True)]
     optimizer = torch.optim.Adam(groups, fused=device.type != "mps")
     n = len(predictions)

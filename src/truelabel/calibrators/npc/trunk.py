@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from truelabel.arrays import Array, Ints, as_numbers, float32
-from truelabel.calibrators.npc.heads import FoldHeads
 from truelabel.calibrators.npc.model import Standardise
+from truelabel.experts.heads import FoldHeads
 from truelabel.predictions import Predictions
 from truelabel.scale import Scale, moments
 

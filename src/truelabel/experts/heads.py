@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
-from truelabel.calibrators.npc.label_noise import proven, suspected
-from truelabel.calibrators.npc.pool import clearly_above
-from truelabel.calibrators.npc.swaps import Swaps
+from truelabel.label_noise.swap_tests import proven, suspected
+from truelabel.label_noise.swaps import Swaps
+from truelabel.pool import clearly_above
 from truelabel.progress import Progress
 from truelabel.scale import Scale
 

@@ -7,17 +7,12 @@ from scipy.special import expit, softmax
 from sklearn.datasets import load_digits
 
 from truelabel import NPC, Predictions
-from truelabel.calibrators.npc.label_noise import (
-    estimate_transition,
-    flattened_odds,
-    given_label,
-    likeliest_transition,
-    over_all,
-    proven,
-    suspected,
-)
-from truelabel.calibrators.npc.pool import logs
-from truelabel.calibrators.npc.swaps import Swapped, Swaps
+from truelabel.label_noise.likelihood import likeliest_transition
+from truelabel.label_noise.surest import SurestSettings, counted_on_surest
+from truelabel.label_noise.swap_tests import flattened_odds, proven, suspected
+from truelabel.label_noise.swaps import Swapped, Swaps
+from truelabel.label_noise.transition import given_label, over_all
+from truelabel.pool import logs
 
 PROBS = np.array([[0.6, 0.3, 0.1], [0.05, 0.05, 0.9], [0.2, 0.5, 0.3]], dtype=np.float32)
 PAIRS = np.array([[0, 1], [2, 0], [1, 2]])
@@ -110,7 +105,7 @@ class TestBayesRule:
     def test_a_label_is_heard_through_the_swap_and_t(self):
         """p(ỹ | y) sums over what the label was before: itself, or the other of the pair."""
         swapped = Swapped(PAIRS[:1], np.array([0.25], dtype=np.float32))
-        found = given_label(PROBS[:1], self.transition, np.array([1]), 1.0, swapped)
+        found = given_label(PROBS[:1], self.transition, np.array([1]), swapped)
         by_hand = PROBS[0] * (0.75 * self.transition[:, 1] + 0.25 * self.transition[:, 0])
         np.testing.assert_allclose(found[0], by_hand / by_hand.sum(), rtol=1e-5)
 
@@ -119,8 +114,8 @@ class TestBayesRule:
         believed = np.tile(np.array([0.9, 0.1, 0.0], dtype=np.float32), (400, 1))
         labels = np.repeat([0, 1], [300, 100])
         swapped = Swapped(np.tile([0, 1], (400, 1)), np.full(400, 0.25, dtype=np.float32))
-        plain, _ = estimate_transition(believed, labels)
-        found, _ = estimate_transition(believed, labels, swapped=swapped)
+        plain = counted_on_surest(believed, labels, SurestSettings())
+        found = counted_on_surest(believed, labels, SurestSettings(), swapped)
         # Bayes' rule: a label 1 was a 0 with probability 0.25 · 0.9 / (0.25 · 0.9 + 0.75 · 0.1), a label 0 was a 1 ...
         stayed = 0.75 * 0.9 / (0.75 * 0.9 + 0.25 * 0.1)
         was_zero = 0.25 * 0.9 / (0.25 * 0.9 + 0.75 * 0.1)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from truelabel.calibrators.npc import heads as heads_module
-from truelabel.calibrators.npc.heads import FoldHeads, HeadSettings, out_of_fold
+from truelabel.experts import heads as heads_module
+from truelabel.experts.heads import FoldHeads, HeadSettings, out_of_fold
 from truelabel.progress import Progress
 from truelabel.scale import Scale, moments
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
-from truelabel.calibrators.npc.pool import clearly_above, logs
 from truelabel.neighbours import Neighbours, shares
+from truelabel.pool import clearly_above, logs
 from truelabel.progress import Progress
 from truelabel.scale import Scale, moments
 
@@ -72,11 +72,11 @@ class Vote:
         return out
 
     def of_beliefs(self, believed: Floats) -> Floats:
-        """Return the mean of what is believed of the nearest."""
+        """Return the mean of what is believed of the nearest; one vote more is shared as in the whole."""
         k = self.nearest.shape[1]
-        out = np.zeros_like(believed)
+        out = np.tile(believed.mean(axis=0, dtype=np.float64).astype(np.float32), (len(believed), 1))
         for rows in row_blocks(len(out), QUERY_BLOCK):
             for j in range(k):
                 out[rows] += believed[self.nearest[rows, j]]
-        out /= k
+        out /= k + 1
         return out

@@ -14,7 +14,8 @@ BLOCK = 8_192
 EVIDENCE_CELLS = 4_000_000  # probabilities of an expert that are looked at where all are not needed, at most
 EVIDENCE_ROWS = 20_000  # ... and rows
 CLEARLY = 3.0  # standard errors
-FLOOR = 1e-6  # an expert that gives a class probability 0 should be outvoted, not obeyed
+FLOOR = 1e-4  # an expert that gives a class probability 0 should be outvoted, not obeyed
+MOST = 4.0  # weight of an expert: four times as sure as it says is as far as a fit to noisy labels should go
 
 
 def logs(probs: Floats) -> Floats:
@@ -28,19 +29,36 @@ def pool(experts: Sequence[Floats], weights: Floats) -> Floats:
     return softmax(mixed if isinstance(mixed, np.ndarray) else np.zeros_like(experts[0]), axis=1)  # type: ignore[no-any-return]
 
 
-def likelihood_weights(experts: Sequence[Floats], labels: Ints) -> Floats:
-    """Non-negative weights of the log-linear pool that maximise the mean log-likelihood of `labels`."""
+def likelihood_weights(experts: Sequence[Floats], labels: Ints, likelihood: Floats | None = None) -> Floats:
+    """Non-negative weights of the log-linear pool under which `labels` are likeliest.
+
+    Parameters
+    ----------
+    experts : sequence of (n, c) arrays
+        What each expert says.
+    labels : (n,) array
+        ỹ.
+    likelihood : (n, c) array, optional
+        p(ỹ | y, x) of each label, where the experts speak of y; then the labels are predicted through it. Where None,
+        they speak of the labels themselves.
+    """
     stacked = np.stack([logs(p) for p in experts]).astype(np.float64)
     rows = np.arange(len(labels))
-    at_label = stacked[:, rows, labels].mean(axis=1)
 
     def loss(weights: Floats) -> tuple[float, Floats]:
-        mixed = log_softmax(np.tensordot(weights, stacked, axes=1), axis=1)
-        gradient = np.einsum("enc,nc->e", stacked, np.exp(mixed)) / len(labels) - at_label
-        return -float(mixed[rows, labels].mean()), gradient
+        log_p = log_softmax(np.tensordot(weights, stacked, axes=1), axis=1)
+        p = np.exp(log_p)
+        if likelihood is None:
+            value, heard = log_p[rows, labels].mean(), -p
+            heard[rows, labels] += 1
+        else:
+            joint = p * likelihood
+            total = joint.sum(axis=1, keepdims=True)
+            value, heard = np.log(total).mean(), joint / total - p
+        return -float(value), -np.einsum("enc,nc->e", stacked, heard) / len(labels)
 
     start = np.full(len(experts), 1 / len(experts))
-    result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, 4)] * len(experts))
+    result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, MOST)] * len(experts))
     return result.x.astype(np.float32)  # type: ignore[no-any-return]
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from truelabel.calibrators.npc import votes
-from truelabel.calibrators.npc.votes import Vote
+from truelabel.experts import votes
+from truelabel.experts.votes import Vote
 from truelabel.progress import Progress
 
 
@@ -50,8 +50,13 @@ class TestVotes:
         np.testing.assert_allclose(found[0], [(5 + 0.8) / 6, 0.2 / 6], atol=1e-6)
 
 
+def with_one_shared(believed, found):
+    """The beliefs of those found, and one more: what is believed on average."""
+    return (believed[found].sum(axis=1) + believed.mean(axis=0)) / (found.shape[1] + 1)
+
+
 class TestVotesOfBeliefs:
-    def test_they_are_the_mean_of_what_is_believed_of_the_nearest(self, problem, monkeypatch):
+    def test_they_are_the_smoothed_mean_of_what_is_believed_of_the_nearest(self, problem, monkeypatch):
         """Of 15 neighbours that vote with their labels the ten nearest vote with beliefs, blocks of rows or not."""
         monkeypatch.setattr(votes, "QUERY_BLOCK", 33)
         made = problem(n=80)
@@ -59,7 +64,7 @@ class TestVotesOfBeliefs:
         vote = best(made.x, made.noisy, 3, k=15, reference=reference)
         vote.everywhere(made.x, Progress(False))
         believed = np.random.default_rng(1).dirichlet(np.ones(3), size=80).astype(np.float32)
-        expected = believed[nearest(made.x, 10, reference)].mean(axis=1)
+        expected = with_one_shared(believed, nearest(made.x, 10, reference))
         np.testing.assert_allclose(vote.of_beliefs(believed), expected, atol=1e-5)
 
     def test_where_fewer_neighbours_vote_so_many_do(self, problem):
@@ -67,8 +72,15 @@ class TestVotesOfBeliefs:
         vote = best(made.x, made.noisy, 3, k=4)
         vote.everywhere(made.x, Progress(False))
         believed = np.eye(3, dtype=np.float32)[made.truth]
-        expected = believed[nearest(made.x, 4)].mean(axis=1)
-        np.testing.assert_allclose(vote.of_beliefs(believed), expected, atol=1e-5)
+        np.testing.assert_allclose(vote.of_beliefs(believed), with_one_shared(believed, nearest(made.x, 4)), atol=1e-5)
+
+    def test_no_class_that_anybody_is_believed_to_be_of_has_probability_zero(self):
+        """Four neighbours of class 0, and one vote more of which class 1 has its share of all that is believed."""
+        x = (np.r_[np.zeros(15), np.full(5, 100.0)] + np.arange(20) * 1e-3)[:, None].astype(np.float32)
+        truth = np.r_[np.zeros(15), np.ones(5)].astype(int)
+        vote = best(x, truth, 2, k=4)
+        vote.everywhere(x, Progress(False))
+        np.testing.assert_allclose(vote.of_beliefs(np.eye(2, dtype=np.float32)[truth])[0], [0.95, 0.05], atol=1e-6)
 
 
 class TestTheScale:

@@ -1,0 +1,48 @@
+"""Every constant of the default recipe's prior, with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from truelabel.calibrators.npc.memory import MemorySettings
+from truelabel.experts.panel import PanelSettings
+from truelabel.label_noise import NoiseSettings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of `ExpertPrior`; a part is left out by switching it off here.
+
+    Attributes
+    ----------
+    panel : PanelSettings
+        The experts.
+    noise : NoiseSettings
+        The model of the noise.
+    memory : MemorySettings
+        How a classifier that saw the labels is judged.
+    denoise : bool
+        Solve for p(y | x); otherwise every label is taken to be right.
+    own_label : bool
+        Hear an instance's own label.
+    rounds : int
+        Times that neighbours vote again with what is believed of them; the third moves fewer than one in a hundred.
+    trust : {"judged", "whole", "none"}
+        Whether a classifier that saw the labels is judged, believed or not heard.
+    full_pace : float
+        Proven noise from which the network learns at its full rate; below, the rate falls with its square, as the share
+        of instances does that are wrong and whose neighbours are, too.
+    shown : float
+        Trust from which the network sees what the classifier says of instances whose labels it has seen, where it also
+        has others.
+    """
+
+    panel: PanelSettings = field(default_factory=PanelSettings)
+    noise: NoiseSettings = field(default_factory=NoiseSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    denoise: bool = True
+    own_label: bool = True
+    rounds: int = 3
+    trust: str = "judged"
+    full_pace: float = 0.2
+    shown: float = 0.5

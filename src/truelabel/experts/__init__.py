@@ -1,0 +1,1 @@
+"""Experts: they say what the label of an instance is without having seen it."""
