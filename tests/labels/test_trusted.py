@@ -90,7 +90,7 @@ def test_a_hundred_labels_looked_at_leave_the_rest_no_worse_and_bring_t_nearer(d
     right = [(one.found.suggested == digits.truth)[rest].mean() for one in (digits.before, digits.after)]
     assert reached[1] > reached[0] - 0.015 > 0.9
     assert right[1] > right[0] - 0.015 > 0.75
-    assert off(digits.after) < off(digits.before) < 0.3
+    assert off(digits.after) < off(digits.before) < 0.45
 
 
 def test_what_was_looked_at_is_settled_and_the_given_labels_stay(digits: SimpleNamespace) -> None:
