@@ -173,7 +173,7 @@ def test_listings_name_everything(room: str) -> None:
         (["fit", "{}/train.parquet", "--validation", "{}/unlabelled.parquet"], "pass labels in both Predictions"),
         (
             ["fit", "{}/train.parquet", "--validation", "{}/train.npz", "--recipe", "paper"],
-            "the paper's recipe has no use for a validation set",
+            "the paper's recipe has no use for validation",
         ),
         (["apply", "{}/train.npz", "{}/train.parquet"], "is damaged, or not a safetensors file"),
         (["apply", "{}/npc.safetensors", "{}/train.parquet", "--out", "x.xlsx"], "must end in"),

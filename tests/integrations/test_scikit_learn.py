@@ -21,7 +21,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from truelabel import NPC, CalibratedClassifier, Predictions
 from truelabel.calibrators import KNN
-from truelabel.calibrators.npc import calibrator, heads
+from truelabel.calibrators.npc import calibrator
+from truelabel.experts import heads, panel
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 
@@ -43,7 +44,8 @@ def quick(**parameters):
 @pytest.fixture
 def hurried(monkeypatch):
     """The default recipe in full, with few steps in each of its parts."""
-    monkeypatch.setattr(heads, "HeadSettings", partial(heads.HeadSettings, epochs=1, least_steps=20))
+    quick = partial(heads.HeadSettings, epochs=1, least_steps=20)
+    monkeypatch.setattr(calibrator, "PanelSettings", lambda k: panel.PanelSettings(k=k, heads=quick()))
     short = replace(calibrator.RECIPES["default"], epochs=1, least_steps=20)
     monkeypatch.setitem(calibrator.RECIPES, "default", short)
 

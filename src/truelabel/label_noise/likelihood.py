@@ -85,8 +85,8 @@ def least_noise(
     1. **Its form.** Where labels are wrong at one rate, an instance whose class is clear has wrong labels, too, while
        classes that overlap leave it alone. If one rate makes labels that it was not fitted to likelier than none does,
        it is believed, even where features are so weak that no class is ever clear.
-    2. Otherwise noise may depend on x, which no T can show. Then **the instances whose class is surest** tell: the
-       labels of the cleanest class are wrong there as often as those of any class are at least.
+    2. Noise that depends on x shows in no T. Then **the instances whose class is surest** tell: the labels of the
+       cleanest class are wrong there as often as those of any class are at least. The larger of the two rates counts.
     3. **A class may be noisier than that**, by what its surest instances are labelled with, if that makes labels that
        were not counted likelier. Where features are weak for a class, even its surest instances are of others, and the
        labels of others do not bear it out.
@@ -109,11 +109,13 @@ def least_noise(
     fits = [_one_rate(*half) for half in halves]
     without = _held_out([_fitted(none.transition, *half) for half in halves], halves)
     best = _held_out(fits, halves)
-    by_form = bool(best.sum() > without.sum())
-    if by_form:
-        transition = np.mean([fit.transition for fit in fits], axis=0)
+    even, surest = np.mean([fit.transition for fit in fits], axis=0), at_one_rate(whole)
+    borne_out = bool(best.sum() > without.sum())
+    by_form = borne_out and bool(1 - even[0, 0] >= (1 - surest[0, 0]) / 2)
+    if borne_out and even[0, 0] <= surest[0, 0]:
+        transition = even
     else:
-        transition = at_one_rate(whole)
+        transition = surest
         fits = [_fitted(at_one_rate(one), *half) for one, half in zip(counted, halves, strict=True)]
         best = _held_out(fits, halves)
     noisier = np.diag(transition) - np.diag(whole)

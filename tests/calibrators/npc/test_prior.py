@@ -68,7 +68,7 @@ class TestVotePrior:
     )
     def test_what_it_has_no_use_for_it_refuses_by_name(self, extra, name):
         said = Predictions(np.full((4, 2), 0.5), hidden=np.zeros((4, 1)))
-        with pytest.raises(ValueError, match=f"the paper's prior has no use for {name}; leave it out"):
+        with pytest.raises(ValueError, match=f"the paper's recipe has no use for {name}; leave it out"):
             VotePrior().believe(Given(said, **extra))
 
     def test_without_any_space_it_says_what_is_missing(self):

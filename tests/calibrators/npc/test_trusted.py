@@ -105,5 +105,5 @@ def test_what_are_no_trusted_labels_is_refused(problem, trusted, complaint):
 
 @pytest.mark.parametrize("npc", [NPC("paper", progress=False), NPC(prior=VotePrior(k=5), progress=False)])
 def test_the_papers_prior_refuses_them(problem, npc):
-    with pytest.raises(ValueError, match="the paper's prior has no use for trusted; leave it out"):
+    with pytest.raises(ValueError, match="the paper's recipe has no use for trusted; leave it out"):
         npc.fit(problem(n=90).said, trusted=np.full(90, -1))

@@ -166,7 +166,7 @@ class TestJoin:
             fit(said, held_out.replace(features=x[:, :4]))
         with pytest.raises(ValueError, match=r"validation has the views {'pixels': 5}, but .* has {'features': 5}"):
             fit(said, held_out.replace(features={"pixels": x}))
-        with pytest.raises(ValueError, match="the paper's prior has no use for validation; leave it out"):
+        with pytest.raises(ValueError, match="the paper's recipe has no use for validation; leave it out"):
             fit(said, held_out, "paper")
 
     def test_other_class_names_are_refused(self, train, validation):

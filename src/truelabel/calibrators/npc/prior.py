@@ -102,7 +102,7 @@ class VotePrior(BaseEstimator):  # type: ignore[misc]
     def believe(self, given: Given) -> Belief:
         """Vote; see `Prior`."""
         if given.extras:
-            raise ValueError(f"the paper's prior has no use for {', '.join(given.extras)}; leave it out.")
+            raise ValueError(f"the paper's recipe has no use for {', '.join(given.extras)}; leave it out.")
         predictions = given.predictions
         space = hidden_or_features(predictions)
         predicted = predictions.hard
