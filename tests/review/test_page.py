@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -476,15 +476,22 @@ def test_ten_thousand_suspects_stay_fluid(
     tabs: Tabs,
     tmp_path: Path,
 ) -> None:
-    examined = made_up(20_000, pictures(20_000, tmp_path / "images.npy"))
-    assert len(examined.found.ranked()) == 10_000
-    with serving(examined.write(tmp_path / "examined"), tmp_path / "d.sqlite") as address:
-        page = tabs.open(address)
-        assert page.inner_text("#place") == "1 of 10,000"
-        page.wait_for_timeout(1000)
-        medians = []
-        while len(medians) < 3 and not any(median < 100 for median in medians):  # what else runs only slows it down
-            medians.append(statistics.median(page.evaluate(DECIDE, 15)))
-        page.close()
-        assert len(kept(tmp_path / "d.sqlite")) == 15 * len(medians)
-    assert min(medians) < 100, medians
+    taken: dict[int, list[float]] = {10_000: [], 100: []}
+    with ExitStack() as served:
+        pages = {}
+        for suspects in taken:
+            folder = tmp_path / str(suspects)
+            folder.mkdir()
+            examined = made_up(2 * suspects, pictures(2 * suspects, folder / "images.npy"))
+            assert len(examined.found.ranked()) == suspects
+            address = served.enter_context(serving(examined.write(folder / "examined"), folder / "d.sqlite"))
+            pages[suspects] = tabs.open(address)
+            assert pages[suspects].inner_text("#place") == f"1 of {suspects:,}"
+        for _ in range(3):  # by turns: what else the machine does slows both
+            for suspects, page in pages.items():
+                page.bring_to_front()
+                taken[suspects].append(statistics.median(page.evaluate(DECIDE, 10)))
+        for suspects, page in pages.items():
+            page.close()
+            assert len(kept(tmp_path / str(suspects) / "d.sqlite")) == 30
+    assert min(taken[10_000]) < max(100.0, 1.5 * min(taken[100])), taken

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from truelabel.label_noise.swaps import Swapped
 from truelabel.label_noise.transition import TINY, denoise, given_label, label_likelihood
 from truelabel.pool import likelihood_weights, logs, pool
 
+Labelled = tuple[Floats, Ints, Swapped | None]  # what is foretold of labels, the labels, and where they are swapped
 ROUNDS = 20  # of expectation and maximisation, where p(y | x) is given
 FEWEST = 20  # labels below which nothing is looked for
 STEPS = 6  # rates of right labels between chance and all that are tried first
@@ -25,15 +27,24 @@ class LikelihoodSettings:
     Attributes
     ----------
     rows : int
-        Instances that are looked at, at most: the rate's standard error is then half a point.
+        Instances by which one rate is looked for, at most: its standard error is then half a point.
+    class_rows : int
+        Instances by which classes are tried one by one, at most: of ten classes each then has a thousand surest ones.
+    folds : int
+        Parts of them, each of which judges what is counted on the others.
     classes : int
-        Classes that are tried one by one, those first that look noisiest: it takes a pass over the labels for each.
+        Classes that are tried one by one, those first that look noisiest.
+    foretold : float
+        How likely a class must be foretold for an instance to judge its row of T: elsewhere the row changes nothing.
     surest : SurestSettings
         Which instances T is counted on.
     """
 
     rows: int = 10_000
+    class_rows: int = 50_000
+    folds: int = 5
     classes: int = 30
+    foretold: float = 0.05
     surest: SurestSettings = field(default_factory=SurestSettings)
 
 
@@ -57,12 +68,6 @@ class Likeliest:
     shares: Array
     sharpness: float
     by_form: bool = False
-
-    def with_row(self, y: int, row: Array) -> Likeliest:
-        """Return the noise with another row of T."""
-        transition = self.transition.copy()
-        transition[y] = row
-        return replace(self, transition=transition)
 
     def log_likelihood(self, foretold: Floats, labels: Ints, swapped: Swapped | None = None) -> Floats:
         """Return log p of each label."""
@@ -88,14 +93,15 @@ def least_noise(
     2. Noise that depends on x shows in no T. Then **the instances whose class is surest** tell: the labels of the
        cleanest class are wrong there as often as those of any class are at least. The larger of the two rates counts.
     3. **A class may be noisier than that**, by what its surest instances are labelled with, if that makes labels that
-       were not counted likelier. Where features are weak for a class, even its surest instances are of others, and the
-       labels of others do not bear it out.
+       were not counted likelier, alone or together with the class that its wrong labels mostly go to: where two classes
+       are taken for each other, half of that explains nothing. Where features are weak for a class, even its surest
+       instances are of others, and the labels of others do not bear it out.
 
     Experts that foresee no labels show nothing.
     """
     n = len(labels)
 
-    def pick(rows: Ints) -> tuple[Floats, Ints, Swapped | None]:
+    def pick(rows: Ints) -> Labelled:
         return foretold[rows], labels[rows], None if swapped is None else swapped[rows]
 
     everything = pick(np.sort(rng.permutation(n)[: settings.rows]))
@@ -103,34 +109,67 @@ def least_noise(
     if n < FEWEST or not _foresee(*everything[:2]):
         return none
     halves = [pick(half) for half in np.array_split(rng.permutation(n)[: settings.rows], 2)]
-    counted = [counted_on_surest(*half[:2], settings.surest, half[2]) for half in halves]
-    whole = counted_on_surest(*everything[:2], settings.surest, everything[2])
+    without = _held_out([_fitted(none.transition, *half) for half in halves], halves)
 
     fits = [_one_rate(*half) for half in halves]
-    without = _held_out([_fitted(none.transition, *half) for half in halves], halves)
-    best = _held_out(fits, halves)
-    even, surest = np.mean([fit.transition for fit in fits], axis=0), at_one_rate(whole)
-    borne_out = bool(best.sum() > without.sum())
-    by_form = borne_out and bool(1 - even[0, 0] >= (1 - surest[0, 0]) / 2)
-    if borne_out and even[0, 0] <= surest[0, 0]:
-        transition = even
-    else:
-        transition = surest
-        fits = [_fitted(at_one_rate(one), *half) for one, half in zip(counted, halves, strict=True)]
-        best = _held_out(fits, halves)
-    noisier = np.diag(transition) - np.diag(whole)
-    for y in np.argsort(-noisier)[: settings.classes]:
-        if noisier[y] <= 0:
-            break
-        tried = [fit.with_row(y, one[y]) for fit, one in zip(fits, counted, strict=True)]
-        scores = _held_out(tried, halves)
-        if scores.sum() > best.sum():
-            fits, best, transition[y] = tried, scores, whole[y]
-    by_form = by_form or bool(best.sum() > without.sum())
-    return replace(_fitted(transition, *everything), by_form=by_form)
+    gain = float(np.mean(_held_out(fits, halves) - without))
+    judges = rng.permutation(n)[: settings.class_rows]
+    counted = counted_on_surest(*pick(judges)[:2], settings.surest, pick(judges)[2])
+    even, surest = np.mean([fit.transition for fit in fits], axis=0), at_one_rate(counted)
+    by_form = gain > 0 and bool(1 - even[0, 0] >= (1 - surest[0, 0]) / 2)
+    found = _fitted(even, *everything)
+    if gain <= 0 or even[0, 0] > surest[0, 0]:
+        found = _fitted(surest, *everything)
+        gain = float(np.mean(_held_out([found, found], halves) - without))
+    transition, more = _noisier_classes(found, counted, pick, judges, settings)
+    return replace(_fitted(transition, *everything), by_form=by_form or gain + more > 0)
 
 
-def _held_out(fits: list[Likeliest], halves: list[tuple[Floats, Ints, Swapped | None]]) -> Floats:
+def _noisier_classes(
+    found: Likeliest,
+    counted: Array,
+    pick: Callable[[Ints], Labelled],
+    judges: Ints,
+    settings: LikelihoodSettings,
+) -> tuple[Array, float]:
+    """Return T with the counted rows that labels bear out which they were not counted on, and what each label gains."""
+    folds = np.array_split(judges, settings.folds)
+    parts = [pick(fold) for fold in folds]
+    by_others = []
+    for i in range(len(folds)):
+        foretold, labels, swapped = pick(np.concatenate([*folds[:i], *folds[i + 1 :]]))
+        by_others.append(counted_on_surest(foretold, labels, settings.surest, swapped))
+    fits = [found.transition.copy() for _ in folds]
+    transition, total, accepted = found.transition.copy(), 0.0, set[int]()
+    noisier = np.diag(transition) - np.diag(counted)
+    for y in np.argsort(-noisier)[: settings.classes].tolist():
+        taken_for = int(np.argmax(np.where(np.arange(len(counted)) == y, 0, counted[y])))
+        for classes in ([y], [y, taken_for]):
+            if accepted.intersection(classes) or (noisier[classes] <= 0).any():
+                continue
+            tried = [fit.copy() for fit in fits]
+            for new, rows_of_t in zip(tried, by_others, strict=True):
+                new[classes] = rows_of_t[classes]
+            gain = sum(_gain(found, *some, classes, settings) for some in zip(parts, fits, tried, strict=True))
+            if gain > 0:
+                fits, total = tried, total + gain
+                transition[classes] = counted[classes]
+                accepted.update(classes)
+    return transition, total / len(judges)
+
+
+def _gain(
+    found: Likeliest, part: Labelled, before: Array, after: Array, classes: list[int], settings: LikelihoodSettings
+) -> float:
+    """Return how much likelier labels are with one T than with another that differs in the rows of some classes."""
+    foretold, labels, swapped = part
+    rows = np.flatnonzero((foretold[:, classes] > settings.foretold).any(axis=1))
+    judged = foretold[rows], labels[rows], None if swapped is None else swapped[rows]
+    new, old = (replace(found, transition=transition).log_likelihood(*judged) for transition in (after, before))
+    return float((new - old).sum())
+
+
+def _held_out(fits: list[Likeliest], halves: list[Labelled]) -> Floats:
     """Return log p of the labels of each half by what was fitted to the other."""
     return np.concatenate([fits[1 - i].log_likelihood(*half) for i, half in enumerate(halves)])
 

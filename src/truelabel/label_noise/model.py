@@ -30,7 +30,9 @@ class NoiseSettings:
         can tell them apart.
     at_an_end : float
         How likely noise is to be at one of the two ends, before anything is seen, each half: noise that does not depend
-        on x, or that x explains as far as it can, is likelier than any one mixture of both.
+        on x, or that x explains as far as it can, is likelier than any one mixture of both. All this is said of the
+        labels that the lower end leaves unexplained: noise has one cause more often than two, so that the lower end is
+        the truth with a probability that is its share of the labels that the upper end calls wrong.
     strengths : tuple of float
         How many checked labels of a class a T between the two ends may be worth; which of them is right, checked labels
         decide.
@@ -99,9 +101,9 @@ class LabelNoise:
         labels : (n,) array
             ỹ.
         rng : Generator
-            Picks the rows that are looked at.
+            Picks the rows by which the lower end is looked for.
         rows : array
-            Rows that are looked at, at most.
+            Rows by which the upper end is counted.
         trusted : (n,) array, optional
             True classes of instances drawn at random, −1 for the rest.
         swapped : Swapped, optional
@@ -110,8 +112,8 @@ class LabelNoise:
             What is assumed.
         """
         settings = settings or NoiseSettings()
+        found = least_noise(foretold, labels, rng, settings.likelihood, swapped)
         part = None if swapped is None else swapped[rows]
-        found = least_noise(foretold[rows], labels[rows], rng, settings.likelihood, part)
         upper = contradicted(denoise(foretold[rows], found.transition), labels[rows], part)
         c = foretold.shape[1]
         noise = cls(found.transition, upper, found.shares, np.zeros((c, c)), found.by_form, settings=settings)
@@ -217,6 +219,10 @@ class LabelNoise:
         positions, strengths = self.settings.positions, self.settings.strengths
         before = np.full(positions, (1 - self.settings.at_an_end) / positions)
         before[[0, -1]] += self.settings.at_an_end / 2
+        least, most = noise_rate(self.lower, self.shares), noise_rate(self.upper, self.shares)
+        explained = float(np.clip(least / max(most, TINY), 0, 1))
+        before *= 1 - explained
+        before[0] += explained
         out = np.tile(np.log(np.maximum(before, TINY))[:, None], len(strengths))
         held = self.checked.sum(axis=1)
         for position in range(positions if self.checked.any() else 0):

@@ -252,7 +252,7 @@ class NPC(Calibrator):
             Concentrations(self.shape or recipe.shape, self.top_k, self.rho, self.delta + vae.offset - 1),
             beta=self.beta,
             sampler=self.sampler or recipe.sampler,
-            draw_predictions=recipe.draw_predictions,
+            draw_predictions=recipe.draw_predictions and belief.named is None,
             epochs=self.epochs or recipe.passes(len(predictions), batch_size),
             batch_size=batch_size,
             learning_rate=(self.learning_rate or recipe.learning_rate) * (belief.pace if self.trunk is None else 1.0),
@@ -261,6 +261,7 @@ class NPC(Calibrator):
             device=given.device,
             progress=given.progress,
         )
+        vae.settle()
         trained = time.perf_counter()
         self.reads_, self.network_, self.history_, self.batch_size_ = reads, vae, history, batch_size
         if reads == ["inputs"]:
@@ -326,7 +327,8 @@ class NPC(Calibrator):
 
     def _vae(self, recipe: Recipe, trunk: nn.Module, width: int, c: int, belief: Belief) -> DirichletVAE:
         reliance = belief.reliance if recipe.link == "exp" else 0.0
-        return DirichletVAE(trunk, width, c, link=recipe.link, reliance=reliance, strength=self.rho)
+        named = None if belief.named is None else torch.from_numpy(belief.named).float().to(devices.resolve(self.device))
+        return DirichletVAE(trunk, width, c, link=recipe.link, reliance=reliance, named=named, strength=self.rho)
 
     def _findings(self, predictions: Predictions, belief: Belief, seconds: dict[str, float], n: int) -> Report:
         """Return what was found, of the n instances that the classifier was trained on."""

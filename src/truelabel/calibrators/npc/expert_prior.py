@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from truelabel.arrays import Floats, Ints
+from truelabel.arrays import Floats, Ints, float32
 from truelabel.calibrators.npc.beliefs import Believer
 from truelabel.calibrators.npc.given import Given
+from truelabel.calibrators.npc.named import Named, evidence_of_names
 from truelabel.calibrators.npc.prior import Belief
 from truelabel.calibrators.npc.settings import Settings
 from truelabel.calibrators.npc.witness import Witness, hear
@@ -101,6 +102,15 @@ def _noise(
     )
 
 
+def _named(given: Given, panel: Panel, weights: Floats, labels: Ints) -> Named | None:
+    """Return what the classes that a classifier names say, by instances it has not seen; its weight comes last."""
+    probs = given.predictions.probs
+    unseen = np.arange(len(labels)) if given.unseen is None else given.unseen
+    rows = unseen[evidence(len(unseen), probs.shape[1], np.random.default_rng(given.seed))]
+    experts = [float32(part, rows) for part in panel.foretold[: len(weights) - 1]]
+    return evidence_of_names(experts, weights, float32(probs, rows), labels[rows])
+
+
 def _belief(
     given: Given,
     settings: Settings,
@@ -119,12 +129,14 @@ def _belief(
     # In sample, weights above 1 are for votes, which are flat: no reason for the start to be surer than the heads.
     outside = joined or given.unseen is not None
     loud = 1.0 if outside else max(1.0, float(weights.sum()))
+    named = _named(given, panel, weights[:-1] if joined else weights, believer.labels) if outside and reliance else None
     noise, swapped = believer.noise, believer.swapped
     transition = over_all(noise.transition, foretold, swapped)
     proven = noise_rate(over_all(noise.proven, foretold, swapped), noise.shares)
     return Belief(
         believed,
-        reliance=reliance / loud,
+        reliance=reliance / loud if named is None else named.weight,
+        named=None if named is None else named.evidence,
         own_word=1.0 if outside else reliance / loud,
         scales={name: vote.scale for name, vote in panel.votes.items()},
         start={name: (head, by_view[name] / loud) for name, head in panel.heads.items()},

@@ -14,7 +14,6 @@ from truelabel.calibrators.npc.dirichlet import Sampler, dirichlet_mode
 Link = Literal["softplus", "exp"]
 
 FLOOR = 1e-6  # least p(ŷ | x) whose logarithm is taken
-HIGHEST = 20.0  # activation above which exp is cut: a concentration of 5e8
 
 
 class Standardise(nn.Module):
@@ -39,9 +38,9 @@ class DirichletVAE(nn.Module):
     rows of H. Two links turn activations into concentrations, and their mode into H:
 
     - ``softplus`` (the paper): α̂ = softplus(a + U_k) + 1 + 1/c;
-    - ``exp``: α̂ = exp(a + U_k) + 1, so that H_k = softmax(a + U_k) is Bayes' rule, and the sum over k is two matrix
-      products, whatever the number of classes. a is a logarithm of probabilities times the prior's weight ρ, since
-      α̂ − 1 is the mean of the prior's ρ·p̄ wherever the bound is tight.
+    - ``exp``: α̂ = ρ·softmax(a + U_k) + 1, so that H_k = softmax(a + U_k) is Bayes' rule, and the sum over k is two
+      matrix products, whatever the number of classes. α̂ − 1 sums to the prior's weight ρ, since it is the mean of the
+      prior's ρ·p̄ wherever the bound is tight.
 
     Parameters
     ----------
@@ -56,8 +55,11 @@ class DirichletVAE(nn.Module):
     reliance : float
         With the exp link, a(x) holds `reliance` times log p(ŷ | x), and reliance is learned unless it is 0. The rest
         starts at (almost) zero, or where `start_from` sets it. At 1 the untrained network is the classifier itself.
+    named : (c, c) tensor, optional
+        Evidence of the class that the classifier names, in row k if that is k. Where given, `reliance` is its weight
+        instead of that of log p(ŷ | x), until `settle` makes it part of U.
     strength : float
-        ρ: Σ(α̂ − 1) with the exp link, but for what U_k changes.
+        ρ: Σ(α̂ − 1) with the exp link.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class DirichletVAE(nn.Module):
         *,
         link: Link = "softplus",
         reliance: float = 0.0,
+        named: Tensor | None = None,
         strength: float = 5.0,
     ) -> None:
         super().__init__()
@@ -76,6 +79,7 @@ class DirichletVAE(nn.Module):
         self.encoder = nn.Linear(width + n_classes, n_classes)
         self.decoder = nn.Linear(width + n_classes, n_classes)
         self.reliance = nn.Parameter(torch.tensor(float(reliance)), requires_grad=reliance > 0)
+        self.named = named
         self.log_strength = math.log(strength)
         if link == "exp":
             with torch.no_grad():
@@ -94,6 +98,19 @@ class DirichletVAE(nn.Module):
         """What concentrations have at least; the paper's link adds 1/c, as its released experiments do."""
         return 1 + 1 / self.encoder.out_features if self.link == "softplus" else 1.0
 
+    @torch.no_grad()
+    def settle(self) -> None:
+        """Make what the named class is evidence of a part of U."""
+        if self.named is not None:
+            self.encoder.weight[:, -self.encoder.out_features :] += (self.reliance * self.named).T
+            self.reliance.zero_()
+            self.named = None
+
+    def _per_class(self) -> Tensor:
+        """U, of which row k is added to the encoder's activations where the classifier names k."""
+        _, per_class = self._split(self.encoder)
+        return per_class if self.named is None else per_class + self.reliance * self.named
+
     def _split(self, layer: nn.Linear) -> tuple[Tensor, Tensor]:
         """Return the layer's weights on f(x) and on the class vector (rows: the class that goes in)."""
         c = layer.out_features
@@ -104,20 +121,20 @@ class DirichletVAE(nn.Module):
         on_f, _ = self._split(self.encoder)
         activations = functional.linear(f, on_f, self.encoder.bias)
         if self.link == "exp":
-            activations = activations + self.reliance * probs.clamp_min(FLOOR).log()
-            activations = activations.log_softmax(1) + self.log_strength
+            if self.named is None:
+                activations = activations + self.reliance * probs.clamp_min(FLOOR).log()
         return activations
 
     def _concentration(self, activations: Tensor) -> Tensor:
         """α̂ from the encoder's activations a(x) + U_k."""
         if self.link == "softplus":
             return functional.softplus(activations) + self.offset
-        return activations.clamp_max(HIGHEST).exp() + self.offset
+        return (activations.log_softmax(1) + self.log_strength).exp() + self.offset
 
     def forward(self, x: Tensor, probs: Tensor, predicted: Tensor, sampler: Sampler) -> tuple[Tensor, Tensor]:
         """Return α̂(x, ŷ) and the decoder's logits of ŷ for one draw of y."""
         f = self.trunk(x)
-        _, per_class = self._split(self.encoder)
+        per_class = self._per_class()
         on_f, on_y = self._split(self.decoder)
         alpha = self._concentration(self._activations(f, probs) + per_class[predicted])
         return alpha, functional.linear(f, on_f, self.decoder.bias) + sampler(alpha) @ on_y
@@ -125,16 +142,15 @@ class DirichletVAE(nn.Module):
     def posterior(self, x: Tensor, probs: Tensor, predicted: Tensor) -> tuple[Tensor, Tensor]:
         """α̂(x, ŷ), the concentrations of q(y | ŷ, x), and their mode, the row of H.
 
-        With the exp link the mode is taken from the activations: α̂ − 1 has few digits where it is small or cut.
+        With the exp link the mode is taken from the activations: α̂ − 1 has few digits where it is small.
         """
-        _, per_class = self._split(self.encoder)
+        per_class = self._per_class()
         activations, chosen = self._activations(self.trunk(x), probs), per_class[predicted]
         return self._concentration(activations + chosen), self._rows(activations, chosen.unsqueeze(1))[:, 0]
 
     def transition(self, x: Tensor, probs: Tensor) -> Tensor:
         """H(x) of shape (n, c, c): H[:, k, j] = p(y = j | ŷ = k, x)."""
-        _, per_class = self._split(self.encoder)
-        return self._rows(self._activations(self.trunk(x), probs), per_class)
+        return self._rows(self._activations(self.trunk(x), probs), self._per_class())
 
     def _rows(self, activations: Tensor, per_class: Tensor) -> Tensor:
         """Rows of H for the ŷ whose U_k are given."""
@@ -150,7 +166,7 @@ class DirichletVAE(nn.Module):
         left out has a probability of at most `cut` in all, so no entry is off by more than 2·cut.
         """
         activations = self._activations(self.trunk(x), probs)
-        _, per_class = self._split(self.encoder)
+        per_class = self._per_class()
         if self.link == "exp":
             # H_kj = e^{a_j} e^{U_kj} / Z_k; each factor is scaled by its maximum so that neither overflows.
             on_x = (activations - activations.amax(1, keepdim=True)).exp()

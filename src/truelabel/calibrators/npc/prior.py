@@ -34,6 +34,8 @@ class Belief:
         p̄(y | x), rows sum to 1.
     reliance : float
         The weight of log p(ŷ | x) that the autoencoder starts with: 0 where the classifier deserves no trust.
+    named : (c, c) array, optional
+        What it says of the true class that the classifier names class k, in row k; `reliance` is then its weight.
     own_word : float
         In [0, 1]: how fast that weight is learned. What a classifier says of labels it has seen may be memory, from
         which its weight moves no faster than its size.
@@ -59,6 +61,7 @@ class Belief:
 
     shares: Floats
     reliance: float = 0.0
+    named: Array | None = None
     own_word: float = 1.0
     scales: dict[str, Scale] = field(default_factory=dict)
     start: dict[str, tuple[FoldHeads, float]] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from truelabel.lab.engines.base import Engine, Job
 from truelabel.lab.record import Record
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+HANDED_ON = 1.0  # seconds within which a manager that is well hands a job on to a worker
 
 
 class Processes(Engine):
@@ -69,6 +70,10 @@ class Processes(Engine):
     def close(self) -> None:
         """End the workers."""
         if self._pool is not None:
+            # loky's manager fails on a job that it has not yet handed on when it is told to kill the workers.
+            deadline = time.monotonic() + HANDED_ON
+            while time.monotonic() < deadline and not all(each.running() or each.done() for each in self._running):
+                time.sleep(0.01)
             self._pool.shutdown(wait=True, kill_workers=True)
             self._pool = None
         self._spoiled = False
