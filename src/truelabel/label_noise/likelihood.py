@@ -11,7 +11,7 @@ from truelabel.arrays import Array, Floats, Ints
 from truelabel.label_noise.surest import SurestSettings, at_one_rate, counted_on_surest
 from truelabel.label_noise.swaps import Swapped
 from truelabel.label_noise.transition import TINY, denoise, given_label, label_likelihood
-from truelabel.pool import likelihood_weights, logs, pool
+from truelabel.pool import clearly_above, likelihood_weights, logs, pool
 
 Labelled = tuple[Floats, Ints, Swapped | None]  # what is foretold of labels, the labels, and where they are swapped
 ROUNDS = 20  # of expectation and maximisation, where p(y | x) is given
@@ -61,7 +61,7 @@ class Likeliest:
     sharpness : float
         The exponent of p(y | x) that goes with T.
     by_form : bool
-        Whether labels that it was not fitted to bear it out.
+        Whether labels that it was not fitted to are clearly likelier by it.
     """
 
     transition: Array
@@ -88,14 +88,15 @@ def least_noise(
     makes of it by one exponent. Three things show noise:
 
     1. **Its form.** Where labels are wrong at one rate, an instance whose class is clear has wrong labels, too, while
-       classes that overlap leave it alone. If one rate makes labels that it was not fitted to likelier than none does,
-       it is believed, even where features are so weak that no class is ever clear.
+       classes that overlap leave it alone. If one rate makes labels that it was not fitted to clearly likelier than none
+       does, it is believed, even where features are so weak that no class is ever clear.
     2. Noise that depends on x shows in no T. Then **the instances whose class is surest** tell: the labels of the
-       cleanest class are wrong there as often as those of any class are at least. The larger of the two rates counts.
+       cleanest class are wrong there as often as those of any class are at least.
     3. **A class may be noisier than that**, by what its surest instances are labelled with, if that makes labels that
-       were not counted likelier, alone or together with the class that its wrong labels mostly go to: where two classes
-       are taken for each other, half of that explains nothing. Where features are weak for a class, even its surest
-       instances are of others, and the labels of others do not bear it out.
+       were not counted likelier, and all such classes together clearly so. A class is tried alone, and then together
+       with the class that its wrong labels mostly go to: where two classes are taken for each other, half of that
+       explains nothing. Where features are weak for a class, even its surest instances are of others, and other labels
+       are not likelier for it.
 
     Experts that foresee no labels show nothing.
     """
@@ -112,17 +113,16 @@ def least_noise(
     without = _held_out([_fitted(none.transition, *half) for half in halves], halves)
 
     fits = [_one_rate(*half) for half in halves]
-    gain = float(np.mean(_held_out(fits, halves) - without))
+    with_rate = _held_out(fits, halves)
     judges = rng.permutation(n)[: settings.class_rows]
     counted = counted_on_surest(*pick(judges)[:2], settings.surest, pick(judges)[2])
     even, surest = np.mean([fit.transition for fit in fits], axis=0), at_one_rate(counted)
-    by_form = gain > 0 and bool(1 - even[0, 0] >= (1 - surest[0, 0]) / 2)
-    found = _fitted(even, *everything)
-    if gain <= 0 or even[0, 0] > surest[0, 0]:
-        found = _fitted(surest, *everything)
-        gain = float(np.mean(_held_out([found, found], halves) - without))
-    transition, more = _noisier_classes(found, counted, pick, judges, settings)
-    return replace(_fitted(transition, *everything), by_form=by_form or gain + more > 0)
+    proven = clearly_above(with_rate, without)
+    found = _fitted(even if proven else surest, *everything)
+    transition = _noisier_classes(found, counted, pick, judges, settings)
+    if transition is None:
+        return replace(found, by_form=proven)
+    return replace(_fitted(transition, *everything), by_form=True)
 
 
 def _noisier_classes(
@@ -131,8 +131,8 @@ def _noisier_classes(
     pick: Callable[[Ints], Labelled],
     judges: Ints,
     settings: LikelihoodSettings,
-) -> tuple[Array, float]:
-    """Return T with the counted rows that labels bear out which they were not counted on, and what each label gains."""
+) -> Array | None:
+    """Return T with the counted rows that make labels likelier which they were not counted on; None if not clearly."""
     folds = np.array_split(judges, settings.folds)
     parts = [pick(fold) for fold in folds]
     by_others = []
@@ -140,7 +140,8 @@ def _noisier_classes(
         foretold, labels, swapped = pick(np.concatenate([*folds[:i], *folds[i + 1 :]]))
         by_others.append(counted_on_surest(foretold, labels, settings.surest, swapped))
     fits = [found.transition.copy() for _ in folds]
-    transition, total, accepted = found.transition.copy(), 0.0, set[int]()
+    transition, accepted = found.transition.copy(), set[int]()
+    gains: list[Floats] = []
     noisier = np.diag(transition) - np.diag(counted)
     for y in np.argsort(-noisier)[: settings.classes].tolist():
         taken_for = int(np.argmax(np.where(np.arange(len(counted)) == y, 0, counted[y])))
@@ -150,23 +151,27 @@ def _noisier_classes(
             tried = [fit.copy() for fit in fits]
             for new, rows_of_t in zip(tried, by_others, strict=True):
                 new[classes] = rows_of_t[classes]
-            gain = sum(_gain(found, *some, classes, settings) for some in zip(parts, fits, tried, strict=True))
-            if gain > 0:
-                fits, total = tried, total + gain
+            gain = np.concatenate(
+                [_gain(found, *some, classes, settings) for some in zip(parts, fits, tried, strict=True)]
+            )
+            if gain.sum() > 0:
+                fits = tried
+                gains.append(gain)
                 transition[classes] = counted[classes]
                 accepted.update(classes)
-    return transition, total / len(judges)
+    gained = np.concatenate([*gains, np.zeros(1)])
+    return transition if clearly_above(gained, np.zeros_like(gained)) else None
 
 
 def _gain(
     found: Likeliest, part: Labelled, before: Array, after: Array, classes: list[int], settings: LikelihoodSettings
-) -> float:
+) -> Floats:
     """Return how much likelier labels are with one T than with another that differs in the rows of some classes."""
     foretold, labels, swapped = part
     rows = np.flatnonzero((foretold[:, classes] > settings.foretold).any(axis=1))
     judged = foretold[rows], labels[rows], None if swapped is None else swapped[rows]
     new, old = (replace(found, transition=transition).log_likelihood(*judged) for transition in (after, before))
-    return float((new - old).sum())
+    return np.asarray(new - old)
 
 
 def _held_out(fits: list[Likeliest], halves: list[Labelled]) -> Floats:

@@ -327,7 +327,9 @@ class NPC(Calibrator):
 
     def _vae(self, recipe: Recipe, trunk: nn.Module, width: int, c: int, belief: Belief) -> DirichletVAE:
         reliance = belief.reliance if recipe.link == "exp" else 0.0
-        named = None if belief.named is None else torch.from_numpy(belief.named).float().to(devices.resolve(self.device))
+        named = (
+            None if belief.named is None else torch.from_numpy(belief.named).float().to(devices.resolve(self.device))
+        )
         return DirichletVAE(trunk, width, c, link=recipe.link, reliance=reliance, named=named, strength=self.rho)
 
     def _findings(self, predictions: Predictions, belief: Belief, seconds: dict[str, float], n: int) -> Report:

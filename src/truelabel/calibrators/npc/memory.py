@@ -42,6 +42,9 @@ class MemorySettings:
     knows_more : float
         Share of the labels it must foresee beyond the experts to know more for sure: the spread between networks that
         were trained alike.
+    shared : float
+        Correlation of its errors with the experts' on new instances: networks that learned from the same labels make
+        most of their mistakes together.
     """
 
     presumed: float = 0.0
@@ -52,6 +55,7 @@ class MemorySettings:
     least: float = 1 / 3
     most: float = 0.9
     knows_more: float = 0.06
+    shared: float = 0.7
 
 
 class Memory(NamedTuple):
@@ -63,15 +67,16 @@ class Memory(NamedTuple):
         Share of the wrong labels that it repeats.
     knows_more : float
         In [0, 1]: whether it knows more than the experts do.
+    trust : float
+        In [0, 1]: what its word counts on instances that it was not trained on, beside one that memorised nothing.
+    most : float
+        What the log probabilities of instances that it was trained on weigh at most.
     """
 
     share: float
     knows_more: float
-
-    @property
-    def trust(self) -> float:
-        """The part of its word that is its own."""
-        return 1 - self.share
+    trust: float
+    most: float
 
 
 def judge(
@@ -83,6 +88,7 @@ def judge(
     settings: MemorySettings,
     *,
     expected: float,
+    noise_rate: float,
     proven: bool,
     contradicts: tuple[float, float] | None = None,
 ) -> Memory:
@@ -105,6 +111,8 @@ def judge(
     expected : float
         The share of the instances on which the experts are right, as they see it themselves. One who knows more agrees
         with them no more often; one who does has learned their mistakes, too.
+    noise_rate : float
+        Share of the labels that are wrong.
     proven : bool
         Whether the noise is proven by its form.
     contradicts : pair of float, optional
@@ -119,20 +127,65 @@ def judge(
         knows = float(np.mean(_neighbours_say(predictions, seen, asked, settings.neighbours)))
         presumed = 0.0 if knows >= 1 else float(np.clip((fitted - knows) / (1 - knows), 0, 1))
     weight = settings.weight if proven else settings.doubtful_weight
-    share = repeated(wrong[seen], fits, presumed, weight * len(seen))
+    share, of_right = repeated(wrong[seen], fits, presumed, weight * len(seen))
     if contradicts is not None and contradicts[0] > 0:
         # A label that it contradicts the experts by, and would not have said had it not seen it, is memory.
         share = max(share, 1 - contradicts[1] / contradicts[0])
-    # What it foresees of right labels, less what it has only memorised of wrong ones.
-    honest = knows if predictions.hidden is not None else fitted - share * float(wrong[seen].mean())
-    more = honest - float(np.mean(guessed[seen] == predictions.labels[seen]))
+    by_experts = float(np.mean(guessed[seen] == predictions.labels[seen]))
+    if proven:
+        more = foreseen(wrong[seen], fits, by_experts)
+    else:
+        # What it foresees of right labels, less what it has only memorised of wrong ones.
+        honest = knows if predictions.hidden is not None else fitted - share * float(wrong[seen].mean())
+        more = min(honest - by_experts, settings.knows_more) * (1 - share)
     copied = float(np.mean(guessed[seen] == predictions.hard[seen])) - expected
-    rise = np.clip(more / settings.knows_more, 0, 1) * np.clip(1 - copied / settings.knows_more, 0, 1)
-    return Memory(share, float(rise) * (1 - share))
+    rise = float(np.clip(more / settings.knows_more, 0, 1) * np.clip(1 - copied / settings.knows_more, 0, 1))
+    trust = weight_of_worse(share * noise_rate / max(1 - expected, 1e-6), settings.shared)
+    most = _evidence(share, of_right) / _log_odds(predictions, seen)
+    return Memory(share, rise, rise + (1 - rise) * trust, most)
 
 
-def repeated(wrong: Floats, fits: Array, presumed: float, weight: float) -> float:
-    """Return the share of wrong labels that are repeated, where labels are wrong with these probabilities.
+def foreseen(wrong: Floats, fits: Array, otherwise: float) -> float:
+    """Return the share of labels that it foresees, at least, beyond the share that the experts do.
+
+    A share m of the labels is memorised, as the wrong ones show, and the rest foreseen. m is the likeliest share and
+    two standard errors more. Of what it has memorised, it is taken to foresee no more than the experts.
+    """
+    m, f = repeated(wrong, fits, 0.0, 0.0)
+    said = wrong * m + (1 - wrong) * f
+    slope = np.where(fits, 1 / np.maximum(said, 1e-9), -1 / np.maximum(1 - said, 1e-9))
+    gradient = np.stack([wrong * slope, (1 - wrong) * slope]).astype(np.float64)
+    m = min(m + 2 * float(np.sqrt(np.linalg.pinv(gradient @ gradient.T)[0, 0])), 1.0)
+    return float(fits.mean()) - m - (1 - m) * otherwise
+
+
+def weight_of_worse(more: float, shared: float) -> float:
+    """Return the best weight of the worse of two estimates, as a share of what it would be if both were as good.
+
+    Parameters
+    ----------
+    more : float
+        How much larger its error (variance) is, as a share of the other's.
+    shared : float
+        Correlation of their errors.
+    """
+    together = shared * np.sqrt(1 + more)
+    return float(np.clip(2 * (1 - together) / (2 + more - 2 * together), 0, 1))
+
+
+def _evidence(of_wrong: float, of_right: float) -> float:
+    """Return how much likelier it is to say a label that is right than one that is wrong, as a logarithm."""
+    return float(np.log(max(of_right, of_wrong) / max(of_wrong, 1e-6)))
+
+
+def _log_odds(predictions: Predictions, rows: Ints) -> float:
+    """Return the mean log odds of the class it names against an average other one."""
+    surest = np.clip(np.asarray(predictions.probs[rows].max(axis=1), dtype=np.float64), 1e-4, 1 - 1e-4)
+    return float(np.mean(np.log(surest * (predictions.n_classes - 1) / (1 - surest))))
+
+
+def repeated(wrong: Floats, fits: Array, presumed: float, weight: float) -> tuple[float, float]:
+    """Return the shares of wrong and of right labels that are repeated, where labels are wrong with these probabilities.
 
     By expectation–maximisation: of wrong labels a share m is repeated, of right ones another share.
 
@@ -152,7 +205,7 @@ def repeated(wrong: Floats, fits: Array, presumed: float, weight: float) -> floa
         share = if_wrong / np.maximum(if_wrong + if_right, 1e-12)
         m = float((share[fits].sum() + weight * presumed) / (share.sum() + weight))
         f = float(np.clip((1 - share)[fits].sum() / max((1 - share).sum(), 1e-12), 0.5, 1 - 1e-6))
-    return m
+    return m, f
 
 
 def _neighbours_say(predictions: Predictions, seen: Ints, asked: Ints, k: int) -> Array:

@@ -30,12 +30,15 @@ class Witness:
         Weights on instances that it was not trained on, where there are some.
     withheld : (n,) array of bool, optional
         Instances whose predictions the network is not shown.
+    contradicting : (e + 1,) array, optional
+        Weights where it contradicts the label it has seen, which is no memory.
     """
 
     weights: Floats
     memory: Memory | None = None
     on_unseen: Floats | None = None
     withheld: Array | None = None
+    contradicting: Floats | None = None
 
     @property
     def reliance(self) -> float:
@@ -47,6 +50,9 @@ class Witness:
         probs = given.predictions.probs
         parts = [*panel.before_swaps(swapped), probs if swapped is None else swapped.exchange(probs)]
         out = pool_everywhere(parts, self.weights)
+        if self.contradicting is not None:
+            rows = np.flatnonzero(given.predictions.hard != given.predictions.labels)
+            out[rows] = pool([float32(part, rows) for part in parts], self.contradicting)
         if self.on_unseen is not None and given.unseen is not None:
             out[given.unseen] = pool([float32(part, given.unseen) for part in parts], self.on_unseen)
         return out
@@ -97,22 +103,28 @@ def hear(
         rng,
         settings.memory,
         expected=believer.expected,
+        noise_rate=believer.noise.rate,
         proven=believer.noise.by_form,
         contradicts=contradicts,
     )
     if settings.trust != "judged":
-        memory = Memory(0.0, 1.0) if settings.trust == "whole" else Memory(1.0, 0.0)
+        memory = Memory(0.0, 1.0, 1.0, np.inf) if settings.trust == "whole" else Memory(1.0, 0.0, 0.0, 0.0)
     alone = np.append(weights, 0).astype(np.float32)
     joint = panel.weights(learned, rows if unseen is None else unseen, predictions.probs)
-    if unseen is None:
+    heard = joint
+    if unseen is None and settings.trust == "judged":
         at_most = settings.memory.least + (settings.memory.most - settings.memory.least) * memory.knows_more
-        heard = in_sample(joint, weights, at_most) if settings.trust == "judged" else joint
-        return Witness(memory.trust * heard + memory.share * alone, memory)
+        heard = in_sample(joint, weights, at_most)
+    trust = min(1.0, memory.most / max(float(heard[-1]), 1e-6))
+    in_all = trust * heard + (1 - trust) * alone
+    if unseen is None:
+        on_new = memory.trust * heard + (1 - memory.trust) * alone
+        return Witness(in_all, memory, on_new, contradicting=on_new if memory.trust > trust else None)
     withheld = None
-    if memory.trust < settings.shown:
+    if trust < settings.shown:
         withheld = np.ones(len(guessed), dtype=bool)
         withheld[unseen] = False
-    return Witness(memory.trust * joint + memory.share * alone, memory, joint, withheld)
+    return Witness(in_all, memory, joint, withheld)
 
 
 def in_sample(joint: Floats, without: Floats, most: float) -> Floats:
