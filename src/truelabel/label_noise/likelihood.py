@@ -88,15 +88,15 @@ def least_noise(
     makes of it by one exponent. Three things show noise:
 
     1. **Its form.** Where labels are wrong at one rate, an instance whose class is clear has wrong labels, too, while
-       classes that overlap leave it alone. If one rate makes labels that it was not fitted to clearly likelier than none
-       does, it is believed, even where features are so weak that no class is ever clear.
+       classes that overlap leave it alone. If one rate makes labels that it was not fitted to clearly likelier than no
+       noise does, it is believed, even where features are so weak that no class is ever clear.
     2. Noise that depends on x shows in no T. Then **the instances whose class is surest** tell: the labels of the
        cleanest class are wrong there as often as those of any class are at least.
     3. **A class may be noisier than that**, by what its surest instances are labelled with, if that makes labels that
-       were not counted likelier, and all such classes together clearly so. A class is tried alone, and then together
-       with the class that its wrong labels mostly go to: where two classes are taken for each other, half of that
-       explains nothing. Where features are weak for a class, even its surest instances are of others, and other labels
-       are not likelier for it.
+       were not counted likelier. A class is tried alone, and then together with the class that its wrong labels mostly
+       go to: where two classes are taken for each other, half of that explains nothing. Where features are weak for a
+       class, even its surest instances are of others, and other labels are not likelier for it. That most of its labels
+       are wrong is said of a class only if labels are clearly likelier by all such classes together.
 
     Experts that foresee no labels show nothing.
     """
@@ -119,10 +119,8 @@ def least_noise(
     even, surest = np.mean([fit.transition for fit in fits], axis=0), at_one_rate(counted)
     proven = clearly_above(with_rate, without)
     found = _fitted(even if proven else surest, *everything)
-    transition = _noisier_classes(found, counted, pick, judges, settings)
-    if transition is None:
-        return replace(found, by_form=proven)
-    return replace(_fitted(transition, *everything), by_form=True)
+    transition, clearly = _noisier_classes(found, counted, pick, judges, settings)
+    return replace(_fitted(transition, *everything), by_form=proven or clearly)
 
 
 def _noisier_classes(
@@ -131,8 +129,8 @@ def _noisier_classes(
     pick: Callable[[Ints], Labelled],
     judges: Ints,
     settings: LikelihoodSettings,
-) -> Array | None:
-    """Return T with the counted rows that make labels likelier which they were not counted on; None if not clearly."""
+) -> tuple[Array, bool]:
+    """Return T with the counted rows that make labels likelier which they were not counted on, and whether clearly."""
     folds = np.array_split(judges, settings.folds)
     parts = [pick(fold) for fold in folds]
     by_others = []
@@ -160,7 +158,11 @@ def _noisier_classes(
                 transition[classes] = counted[classes]
                 accepted.update(classes)
     gained = np.concatenate([*gains, np.zeros(1)])
-    return transition if clearly_above(gained, np.zeros_like(gained)) else None
+    clearly = clearly_above(gained, np.zeros_like(gained))
+    unlikely = np.flatnonzero(np.diag(transition) < 0.5)
+    if not clearly:
+        transition[unlikely] = found.transition[unlikely]
+    return transition, clearly
 
 
 def _gain(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from truelabel import Predictions
-from truelabel.calibrators.npc.memory import Memory, MemorySettings, judge, repeated
+from truelabel.calibrators.npc.memory import Memory, MemorySettings, foreseen, judge, repeated, weight_of_worse
 
 N, C = 1000, 4
 TRUTH = np.arange(N) % C
@@ -22,7 +22,8 @@ def judged(wrong, predictions, guessed=TRUTH, unseen=None, expected=1.0, proven=
     contradicts = settings.pop("contradicts", None)
     rng = np.random.default_rng(0)
     with_settings = MemorySettings(**settings)
-    parts = {"expected": expected, "proven": proven, "contradicts": contradicts}
+    rate = float(wrong.mean())
+    parts = {"expected": expected, "noise_rate": rate, "proven": proven, "contradicts": contradicts}
     return judge(wrong, guessed, predictions, unseen, rng, with_settings, **parts)
 
 
@@ -37,10 +38,18 @@ class TestWrongLabels:
     def test_who_repeats_them_all_memorised(self):
         found = judged(SURE, said(NOISY))
         assert found.share == pytest.approx(200 / 210, abs=0.01)
-        assert found.trust == pytest.approx(1 - found.share)
+        assert found.trust == pytest.approx(0, abs=0.01)
+        assert found.most < 0.1
 
     def test_who_predicts_the_truth_memorised_nothing(self):
-        assert judged(SURE, said(TRUTH)).share == pytest.approx(0, abs=0.01)
+        found = judged(SURE, said(TRUTH))
+        assert found.share == pytest.approx(0, abs=0.01)
+        assert found.trust == pytest.approx(1, abs=0.05)
+        assert found.most > 1
+
+    def test_memory_that_damaged_little_beside_what_experts_miss_is_forgiven(self):
+        trust = [judged(SURE, said(NOISY), expected=expected).trust for expected in (0.9, 0.7, 0.3)]
+        assert trust[0] < 0.1 < trust[1] < trust[2]
 
     def test_another_wrong_class_is_no_repetition(self):
         assert judged(SURE, said(np.where(WRONG, (TRUTH + 2) % C, TRUTH))).share == pytest.approx(0, abs=0.01)
@@ -79,14 +88,49 @@ class TestRepeated:
         chance = rng.choice([0.05, 0.5, 0.8], size=40_000)
         wrong = rng.random(40_000) < chance
         fits = rng.random(40_000) < np.where(wrong, share, 0.9)
-        assert repeated(chance, fits, 0.0, 1.0) == pytest.approx(share, abs=0.05)
+        assert repeated(chance, fits, 0.0, 1.0) == (pytest.approx(share, abs=0.05), pytest.approx(0.9, abs=0.02))
 
     @pytest.mark.parametrize("presumed", [0.0, 0.5, 1.0])
     def test_wrong_labels_move_it_whatever_was_presumed(self, presumed):
         """From an end, too, that a share that is multiplied would never leave."""
         for fits in (True, False):
-            found = repeated(np.full(1000, 0.99), np.full(1000, fits), presumed, 10.0)
+            found, _ = repeated(np.full(1000, 0.99), np.full(1000, fits), presumed, 10.0)
             assert found == pytest.approx(float(fits), abs=0.03)
+
+
+class TestForeseen:
+    """Labels a share of which is memorised; it would say half of the rest. The experts foresee three of ten."""
+
+    @staticmethod
+    def found(memorised: float, chance_of_wrong: float = 0.4) -> float:
+        rng = np.random.default_rng(0)
+        wrong = rng.random(20_000) < chance_of_wrong
+        fits = (rng.random(20_000) < memorised) | (~wrong & (rng.random(20_000) < 0.5 / (1 - chance_of_wrong)))
+        return foreseen(np.where(wrong, 0.9, 0.1), fits, 0.3)
+
+    def test_who_memorised_nothing_foresees_what_it_says(self):
+        assert self.found(0.0) == pytest.approx(0.2, abs=0.06)
+
+    def test_of_what_is_memorised_nothing_is_known(self):
+        assert 0 < self.found(0.5) < 0.8 * self.found(0.0)
+        assert self.found(0.99) < 0.01
+
+    def test_few_labels_prove_nothing(self):
+        fits = np.arange(20) % 5 > 0
+        assert foreseen(np.full(20, 0.4), fits, 0.3) <= 0
+
+
+class TestWeightOfWorse:
+    def test_one_as_good_has_all_the_weight_and_much_worse_ones_none(self):
+        assert weight_of_worse(0, 0.7) == pytest.approx(1)
+        assert weight_of_worse(1.1, 0.7) == 0
+
+    def test_it_is_the_weight_of_least_variance(self):
+        for more, shared in ((0.3, 0.5), (0.6, 0.2), (0.1, 0.7)):
+            weights = np.linspace(0, 0.5, 5001)
+            covariance = shared * np.sqrt(1 + more)
+            variance = (1 - weights) ** 2 + weights**2 * (1 + more) + 2 * weights * (1 - weights) * covariance
+            assert weight_of_worse(more, shared) == pytest.approx(2 * weights[variance.argmin()], abs=1e-3)
 
 
 class TestTheHiddenLayer:
@@ -151,7 +195,7 @@ class TestKnowingMore:
     def knows(foretold: float, expected: float | None = None, **settings) -> float:
         guessed = np.where(np.arange(N) % 100 < round(100 * foretold), TRUTH, (TRUTH + 1) % C)
         expected = foretold if expected is None else expected
-        return judged(NONE, said(TRUTH, TRUTH), guessed, expected=expected, **settings).knows_more
+        return judged(NONE, said(TRUTH, TRUTH), guessed, expected=expected, proven=False, **settings).knows_more
 
     @pytest.mark.parametrize(("foretold", "more"), [(1.0, 0), (0.97, 0.5), (0.94, 1), (0.5, 1)])
     def test_it_rises_with_what_it_foresees_beyond_the_experts(self, foretold, more):
@@ -173,7 +217,7 @@ class TestKnowingMore:
     def test_a_hidden_layer_tells_what_it_knows(self):
         guessed = np.where(np.arange(N) % 2 == 0, TRUTH, (TRUTH + 1) % C)
         knows, fits = (
-            judged(NONE, said(TRUTH, TRUTH, hidden=hidden), guessed, expected=0.5).knows_more
+            judged(NONE, said(TRUTH, TRUTH, hidden=hidden), guessed, expected=0.5, proven=False).knows_more
             for hidden in (places(TRUTH), np.random.default_rng(0).normal(size=(N, 3)))
         )
         assert knows == pytest.approx(1, abs=0.01)

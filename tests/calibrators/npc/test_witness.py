@@ -80,5 +80,16 @@ class TestWitness:
         np.testing.assert_allclose(found, self.given.predictions.probs[:, [1, 0, 2]], rtol=1e-5)
 
     def test_reliance_is_its_weight_on_instances_it_was_not_trained_on_where_that_is_known(self):
-        assert Witness(self.weights, Memory(0.1, 0.0)).reliance == pytest.approx(0.2)
-        assert Witness(self.weights, Memory(0.1, 0.0), self.on_unseen).reliance == pytest.approx(0.9)
+        memory = Memory(0.1, 0.0, 0.9, 1.0)
+        assert Witness(self.weights, memory).reliance == pytest.approx(0.2)
+        assert Witness(self.weights, memory, self.on_unseen).reliance == pytest.approx(0.9)
+
+    def test_where_it_contradicts_the_label_it_has_seen_other_weights_hold(self):
+        hard = self.probs.argmax(axis=1)
+        labels = np.where(np.arange(6) < 2, (hard + 1) % 3, hard)
+        given = Given(Predictions(self.probs, labels=labels))
+        found = Witness(self.weights, contradicting=self.on_unseen).foretold(given, self.panel, None)
+        parts = [self.expert, given.predictions.probs]
+        expected = pool(parts, self.weights)
+        expected[:2] = pool(parts, self.on_unseen)[:2]
+        np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -181,11 +181,11 @@ def _evidence(of_wrong: float, of_right: float) -> float:
 def _log_odds(predictions: Predictions, rows: Ints) -> float:
     """Return the mean log odds of the class it names against an average other one."""
     surest = np.clip(np.asarray(predictions.probs[rows].max(axis=1), dtype=np.float64), 1e-4, 1 - 1e-4)
-    return float(np.mean(np.log(surest * (predictions.n_classes - 1) / (1 - surest))))
+    return max(float(np.mean(np.log(surest * (predictions.n_classes - 1) / (1 - surest)))), 1e-3)
 
 
 def repeated(wrong: Floats, fits: Array, presumed: float, weight: float) -> tuple[float, float]:
-    """Return the shares of wrong and of right labels that are repeated, where labels are wrong with these probabilities.
+    """Return the shares of wrong and of right labels that are repeated.
 
     By expectation–maximisation: of wrong labels a share m is repeated, of right ones another share.
 
@@ -203,7 +203,7 @@ def repeated(wrong: Floats, fits: Array, presumed: float, weight: float) -> tupl
         if_wrong = wrong * np.where(fits, m, 1 - m)
         if_right = (1 - wrong) * np.where(fits, f, 1 - f)
         share = if_wrong / np.maximum(if_wrong + if_right, 1e-12)
-        m = float((share[fits].sum() + weight * presumed) / (share.sum() + weight))
+        m = float((share[fits].sum() + weight * presumed) / max(share.sum() + weight, 1e-12))
         f = float(np.clip((1 - share)[fits].sum() / max((1 - share).sum(), 1e-12), 0.5, 1 - 1e-6))
     return m, f
 

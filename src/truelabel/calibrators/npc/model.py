@@ -120,9 +120,8 @@ class DirichletVAE(nn.Module):
         """a(x): the part of the encoder that does not depend on ŷ."""
         on_f, _ = self._split(self.encoder)
         activations = functional.linear(f, on_f, self.encoder.bias)
-        if self.link == "exp":
-            if self.named is None:
-                activations = activations + self.reliance * probs.clamp_min(FLOOR).log()
+        if self.link == "exp" and self.named is None:
+            activations = activations + self.reliance * probs.clamp_min(FLOOR).log()
         return activations
 
     def _concentration(self, activations: Tensor) -> Tensor:

@@ -46,7 +46,7 @@ def evidence_of_names(experts: list[Floats], weights: Floats, probs: Floats, lab
     def loss(weight: float) -> float:
         told = np.exp(weight * evidence)
         totals = np.maximum(alone @ told.T, np.finfo(np.float32).tiny)
-        p = alone * ((probs / totals) @ told)
+        p = (alone * ((probs / totals) @ told)).astype(np.float32)
         return -float(logs(p)[np.arange(len(labels)), labels].mean())
 
     most = LOUDEST * float(weights[-1])
