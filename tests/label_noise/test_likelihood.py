@@ -161,7 +161,7 @@ class TestWhatIsLookedAt:
             Likeliest, "log_likelihood", lambda one, *args: sizes.append(len(args[1])) or plain(one, *args)
         )
         _, labels, ideal = gaussians(symmetric(0.3), 3.0)
-        found(ideal, labels, rows=1000)
+        found(ideal, labels, rows=1000, class_rows=1000)
         assert max(sizes) == 500
 
     def test_a_few_thousand_rows_are_enough(self):

@@ -152,7 +152,7 @@ class TestAnotherUpperEnd:
     def test_it_is_taken(self):
         noise = between(0.1, 0.4).with_upper(symmetric(0.2))
         np.testing.assert_array_equal(noise.upper, symmetric(0.2))
-        assert noise.rate == pytest.approx(0.15)
+        assert noise.rate == pytest.approx(0.125)  # half of the way, if the half that is explained is not all
 
     def test_it_is_not_below_the_lower_one(self):
         noise = between(0.1, 0.4)

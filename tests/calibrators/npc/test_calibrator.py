@@ -108,7 +108,7 @@ class TestReport:
         report = npc.report_
         assert (report.n, report.classes, report.recipe, report.rho) == (300, 3, "default", 5)
         assert report.agreement == 1
-        assert report.memorisation > 0.8
+        assert report.memorisation > 0.7
         assert report.noise_rate == pytest.approx(made.moved.mean(), abs=0.08)
         assert report.changed == pytest.approx(np.mean(npc.predict(made.said) != made.said.hard))
         assert report.disagreement == pytest.approx(made.moved.mean(), abs=0.06)

@@ -71,7 +71,7 @@ def test_where_the_vote_is_right_the_default_recipe_learns_h():
     """p(y | ŷ, x) is the cluster's class whatever ŷ, which a constant H, or its transpose, is not."""
     where, _, said = drawn(ONE_CLASS_EACH, 600)
     npc = NPC(random_state=0).fit(said)
-    np.testing.assert_allclose(learned(npc, said, where), bayes(ONE_CLASS_EACH), atol=0.18)
+    np.testing.assert_allclose(learned(npc, said, where), bayes(ONE_CLASS_EACH), atol=0.22)
 
 
 def test_where_the_vote_is_right_the_paper_recipe_learns_its_priors_mode():

@@ -86,7 +86,7 @@ def test_before_training_the_calibrator_is_the_priors_pool(used):
     noisy = np.where(rng.random(200) < 0.2, rng.integers(4, size=200), truth)
     honest = np.where(rng.random(200) < 0.2, rng.integers(4, size=200), truth)
     bits = {"row": truth % 2, "column": truth // 2}
-    views = {name: rng.normal(size=(200, 2)) + 4 * bit[:, None] for name, bit in bits.items()}
+    views = {name: rng.normal(size=(200, 2)) + 1.5 * bit[:, None] for name, bit in bits.items()}
     views["both"] = np.concatenate(list(views.values()), axis=1)
     said = Predictions(0.1 + 0.6 * np.eye(4)[honest], {name: views[name] for name in used}, labels=noisy)
     npc = NPC(random_state=0, epochs=1, learning_rate=1e-30).fit(said)

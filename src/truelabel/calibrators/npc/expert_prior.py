@@ -129,7 +129,9 @@ def _belief(
     # In sample, weights above 1 are for votes, which are flat: no reason for the start to be surer than the heads.
     outside = joined or given.unseen is not None
     loud = 1.0 if outside else max(1.0, float(weights.sum()))
-    named = _named(given, panel, weights[:-1] if joined else weights, believer.labels) if outside and reliance else None
+    named = None
+    if outside and reliance > 0 and witness.withheld is None:  # what is withheld names no class
+        named = _named(given, panel, weights[:-1] if joined else weights, believer.labels)
     noise, swapped = believer.noise, believer.swapped
     transition = over_all(noise.transition, foretold, swapped)
     proven = noise_rate(over_all(noise.proven, foretold, swapped), noise.shares)
