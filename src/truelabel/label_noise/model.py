@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -15,6 +16,7 @@ from truelabel.label_noise.swaps import Swapped
 from truelabel.label_noise.transition import TINY, denoise, noise_rate
 
 LEVEL = 0.9
+Evidence = Literal["given", "checked labels", "its form", "the surest instances"]
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,18 @@ class LabelNoise:
         if self.fixed or noise_rate(upper, self.shares) < noise_rate(self.lower, self.shares):
             return self
         return replace(self, upper=upper)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the noise is known from: what was given, checked labels, its form, or nothing but the surest instances.
+
+        Mistakes that follow from x, as those of rules do, show in none but the first two.
+        """
+        if self.fixed:
+            return "given"
+        if self.checked.any():
+            return "checked labels"
+        return "its form" if self.by_form else "the surest instances"
 
     @cached_property
     def transition(self) -> Array:

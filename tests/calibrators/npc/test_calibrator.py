@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from torch import nn
 
 from truelabel import NPC, Predictions
 from truelabel.calibrators.npc import Belief, VotePrior
+from truelabel.calibrators.npc.report import Report
 from truelabel.scale import Scale, moments
 
 RECIPES = ["default", "paper"]
@@ -475,3 +478,19 @@ class TestMistakes:
         npc = NPC(prior=OneView(), epochs=1).fit(made.said.replace(features={"noise": noise, "signal": made.x}))
         assert npc.reads_ == ["signal"]
         assert is_distribution(npc.calibrate(made.said.replace(features={"signal": made.x})), (300, 3))
+
+
+class TestWhatTheNoiseIsKnownFrom:
+    """The report says whether anything proves how many labels are wrong."""
+
+    @pytest.mark.parametrize("evidence", ["given", "checked labels", "its form", "the surest instances"])
+    def test_it_says_in_words_where_nothing_does(self, evidence):
+        report = Report("default", 100, 3, 5.0, 0.1, 0.1, noise_rate=0.2, noise_evidence=evidence)
+        assert ("check a hundred labels" in str(report)) == (evidence == "the surest instances")
+
+    def test_checked_and_given_noise_is_known(self, made):
+        npc = partial(NPC, random_state=0, epochs=1, progress=False)
+        trusted = np.where(np.arange(300) < 50, made.truth, -1)
+        assert npc().fit(made.said, trusted=trusted).report_.noise_evidence == "checked labels"
+        even = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
+        assert npc(label_transition=even).fit(made.said).report_.noise_evidence == "given"

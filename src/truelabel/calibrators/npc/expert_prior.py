@@ -151,6 +151,7 @@ def _belief(
             "memorisation": 0.0 if joined else None if witness.memory is None else witness.memory.share,
             "noise_rate": noise.rate if swapped is None else noise_rate(transition, noise.shares),
             "noise_interval": noise.interval(),
+            "noise_evidence": noise.evidence,
             "swapped": 0.0 if swapped is None else swapped.share(foretold),
             "weights": {"classifier": reliance} | asked.by_name(np.zeros(len(asked.names))) | panel.by_name(weights),
             "views": {name: vote.scale.name for name, vote in panel.votes.items()},

@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+UNPROVEN = (
+    "nothing proves that share: mistakes that grow with difficulty look like classes that overlap, and mistakes",
+    "that follow from the features, as rules make them, do not show at all. To know, check a hundred labels drawn",
+    "at random and hand them over: fit(…, trusted=…).",
+)
+
 
 @dataclass(frozen=True)
 class Report:
@@ -37,6 +43,9 @@ class Report:
         Estimated share of wrong labels (of wrong predictions, where no labels were given).
     noise_interval : (float, float) or None
         Bounds that hold that share with a probability of 90 %; mistakes that follow from x like rules do are not in it.
+    noise_evidence : str or None
+        What it is known from: "given", "checked labels", "its form" (labels show noise that classes which overlap would
+        not), or "the surest instances" alone, which prove nothing.
     swapped : float or None
         Estimated share of labels that are wrong because they are swapped near a class boundary.
     seconds : dict
@@ -53,6 +62,7 @@ class Report:
     memorisation: float | None = None
     noise_rate: float | None = None
     noise_interval: tuple[float, float] | None = None
+    noise_evidence: str | None = None
     swapped: float | None = None
     references: int | None = None
     weights: dict[str, float] = field(default_factory=dict)
@@ -82,6 +92,8 @@ class Report:
             f"  class changed for                            {percent(self.changed)}",
             f"  estimated share of wrong labels              {percent(self.noise_rate)}{self._between()}",
         ]
+        if self.noise_evidence == "the surest instances":
+            lines += [f"    {line}" for line in UNPROVEN]
         if self.swapped:
             lines.append(f"  of all labels, swapped near a class boundary {percent(self.swapped)}")
         if self.weights:
