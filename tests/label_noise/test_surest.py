@@ -1,25 +1,9 @@
 import numpy as np
 import pytest
 
+from noisy_labels import ASYMMETRIC, SYMMETRIC, labelled
 from truelabel.label_noise.surest import SurestSettings, at_one_rate, counted_on_surest, label_counts
 from truelabel.label_noise.swaps import Swapped
-
-SYMMETRIC = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
-ASYMMETRIC = np.array([[0.6, 0.4, 0, 0], [0, 0.7, 0.3, 0], [0, 0, 0.95, 0.05], [0.2, 0.1, 0, 0.7]])
-
-
-def drawn(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return (rng.random((len(rows), 1)) > rows.cumsum(axis=1)).sum(axis=1).clip(max=rows.shape[1] - 1)
-
-
-def labelled(transition: np.ndarray, n: int = 20_000, seed: int = 0):
-    """p(y | x) of which a part is sure of itself, labels through T, and p(ỹ | x) = p(y | x) T."""
-    rng = np.random.default_rng(seed)
-    c = len(transition)
-    clean = rng.dirichlet(np.full(c, 0.1), size=n)
-    truth = drawn(clean, rng)
-    labels = drawn(transition[truth], rng)
-    return clean.astype(np.float32), labels, (clean @ transition).astype(np.float32)
 
 
 def count(believed, labels, swapped=None):
@@ -28,14 +12,14 @@ def count(believed, labels, swapped=None):
 
 @pytest.mark.parametrize("transition", [SYMMETRIC, ASYMMETRIC], ids=["symmetric", "asymmetric"])
 def test_a_known_transition_is_recovered_from_good_beliefs_within_four_points(transition):
-    _, labels, believed = labelled(transition)
+    _, _, labels, believed = labelled(transition)
     found = count(believed, labels)
     np.testing.assert_allclose(found, transition, atol=0.04)
     np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
 def test_without_noise_the_transition_is_the_identity():
-    clean, _, _ = labelled(SYMMETRIC)
+    clean, _, _, _ = labelled(SYMMETRIC)
     found = count(clean, clean.argmax(axis=1))
     np.testing.assert_allclose(found, np.eye(4), atol=0.01)
 

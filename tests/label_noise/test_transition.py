@@ -3,24 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noisy_labels import ASYMMETRIC, SYMMETRIC, labelled
 from truelabel.label_noise.transition import denoise, given_label, label_likelihood, noise_rate, settle
-
-SYMMETRIC = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
-ASYMMETRIC = np.array([[0.6, 0.4, 0, 0], [0, 0.7, 0.3, 0], [0, 0, 0.95, 0.05], [0.2, 0.1, 0, 0.7]])
-
-
-def drawn(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return (rng.random((len(rows), 1)) > rows.cumsum(axis=1)).sum(axis=1).clip(max=rows.shape[1] - 1)
-
-
-def labelled(transition: np.ndarray, n: int = 20_000, seed: int = 0):
-    """p(y | x) of which a part is sure of itself, labels through T, and p(ỹ | x) = p(y | x) T."""
-    rng = np.random.default_rng(seed)
-    c = len(transition)
-    clean = rng.dirichlet(np.full(c, 0.1), size=n)
-    truth = drawn(clean, rng)
-    labels = drawn(transition[truth], rng)
-    return clean.astype(np.float32), truth, labels, (clean @ transition).astype(np.float32)
 
 
 @pytest.mark.parametrize("transition", [SYMMETRIC, ASYMMETRIC], ids=["symmetric", "asymmetric"])
