@@ -16,6 +16,7 @@ from truelabel.pool import clearly_above, likelihood_weights, logs, pool
 Labelled = tuple[Floats, Ints, Swapped | None]  # what is foretold of labels, the labels, and where they are swapped
 ROUNDS = 20  # of expectation and maximisation, where p(y | x) is given
 FEWEST = 20  # labels below which nothing is looked for
+COST = 1.0  # log-likelihood that two numbers cost which are estimated, a rate and where it goes: half each
 STEPS = 6  # rates of right labels between chance and all that are tried first
 FINER = 3  # ... and how often the step is halved around the best: to two points
 
@@ -92,11 +93,12 @@ def least_noise(
        noise does, it is believed, even where features are so weak that no class is ever clear.
     2. Noise that depends on x shows in no T. Then **the instances whose class is surest** tell: the labels of the
        cleanest class are wrong there as often as those of any class are at least.
-    3. **A class may be noisier than that**, by what its surest instances are labelled with, if that makes labels that
-       were not counted likelier. A class is tried alone, and then together with the class that its wrong labels mostly
-       go to: where two classes are taken for each other, half of that explains nothing. Where features are weak for a
-       class, even its surest instances are of others, and other labels are not likelier for it. That most of its labels
-       are wrong is said of a class only if labels are clearly likelier by all such classes together.
+    3. **A class may be noisier than that**, by what its surest instances are labelled with, if labels that were not
+       counted are likelier by it, or less likely by no more than two estimated numbers cost. A class is tried alone,
+       and then together with the class that its wrong labels mostly go to: where two classes are taken for each other,
+       half of that explains nothing. Where features are weak for a class, even its surest instances are of others, and
+       other labels are less likely by it. That most of its labels are wrong is said of a class only if labels are
+       clearly likelier by all such classes together.
 
     Experts that foresee no labels show nothing.
     """
@@ -152,7 +154,7 @@ def _noisier_classes(
             gain = np.concatenate(
                 [_gain(found, *some, classes, settings) for some in zip(parts, fits, tried, strict=True)]
             )
-            if gain.sum() > 0:
+            if gain.sum() > -COST:
                 fits = tried
                 gains.append(gain)
                 transition[classes] = counted[classes]
