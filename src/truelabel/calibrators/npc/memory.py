@@ -31,7 +31,7 @@ class MemorySettings:
     weight : float
         What that presumption counts, as a share of all labels: as much as one label in a hundred that is wrong.
     doubtful_weight : float
-        ... where the noise is not proven by its form: three in a hundred may only look wrong to weak features.
+        ... where the noise is not proven by its form: five in a hundred may only look wrong to weak features.
     asked : int
         Instances whose neighbours in the hidden layer are looked up: the share they foresee is then known to a point.
     neighbours : int
@@ -49,7 +49,7 @@ class MemorySettings:
 
     presumed: float = 0.0
     weight: float = 0.01
-    doubtful_weight: float = 0.03
+    doubtful_weight: float = 0.05
     asked: int = 3_000
     neighbours: int = 10
     least: float = 1 / 3
