@@ -91,14 +91,15 @@ def test_texts_are_cleaned_and_counted_as_json(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "transformers", None)
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    words = {"rain": ["cloud", "storm", "wet", "grey"], "ball": ["goal", "keeper", "match", "kick"]}
+    topics = {"rain": ["cloud", "storm", "wet", "grey"], "ball": ["goal", "keeper", "match", "kick"]}
     rows = []
     for row in range(160):
         kind, other = ("rain", "ball") if row % 2 else ("ball", "rain")
-        text = " ".join(rng.choice([*words[kind], "the", "and", "of"], 6))
+        text = " ".join(rng.choice([*topics[kind], "the", "and", "of"], 6))
         rows.append((f"n{row}", text, other if row % 8 == 5 else kind))
     pd.DataFrame(rows, columns=["id", "text", "topic"]).to_csv("news.csv", index=False)
-    result = runner.invoke(app, ["clean", "news.csv", "--text", "text", "--label", "topic", "--id", "id", "--json"])
+    words = ["clean", "news.csv", "--text", "text", "--label", "topic", "--id", "id", "--json", "--correct", "all"]
+    result = runner.invoke(app, words)
     assert result.exit_code == 0, result.output
     assert "No pretrained encoder: transformers is not installed" in result.stderr
     counts = json.loads(result.stdout)

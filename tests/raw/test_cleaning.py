@@ -113,14 +113,16 @@ def test_an_encoder_that_is_there_is_used(tmp_path: Path, monkeypatch: pytest.Mo
     assert sorted(cleaned.corrected.changes["id"]) == list(range(5, 120, 12))
 
 
-def test_little_is_changed_where_the_features_tell_little(tmp_path: Path) -> None:
+def test_nothing_is_changed_where_nothing_proves_that_labels_are_wrong(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"]).assign(kind=np.arange(120) % 4)
     frame.to_csv(tmp_path / "t.csv", index=False)
     cleaned = tl.clean(tmp_path / "t.csv", label="kind", progress=False)
-    assert cleaned.notes[0].startswith("These features tell little: a classifier foresees ")
-    assert cleaned.corrected.rule.endswith("0.9 or more")
-    assert len(cleaned.corrected.changes) < 12
+    assert len(cleaned.corrected.changes) == 0
+    assert cleaned.examined.found.caveat.startswith("Nothing proves that labels are wrong")
+    on_belief = tl.clean(tmp_path / "t.csv", label="kind", progress=False, correct="all")
+    assert len(on_belief.corrected.changes) == cleaned.examined.found.mask().sum()
+    assert ("that may be wrong stayed" in cleaned.corrected.declined) == (len(on_belief.corrected.changes) > 0)
 
 
 def test_classes_are_sorted_by_number_where_they_are_numbers() -> None:

@@ -43,9 +43,10 @@ def clean(
             "if it is here or can be downloaded."
         ),
     ] = "auto",
+    correct: labelled.Correct = "safe",
     threshold: Annotated[
         float | None,
-        typer.Option(help="Change labels only where another class is at least so probable; by default if it is more."),
+        typer.Option(help="Of these, change only labels for which another class is at least so probable."),
     ] = None,
     copy_to: Annotated[
         Path | None, typer.Option(help="Make a new folder of the images by corrected class here, too.")
@@ -71,6 +72,7 @@ def clean(
     """
     from rich.console import Console
 
+    from truelabel.labels.correct import rule_named
     from truelabel.raw import clean as run
     from truelabel.raw import open_source
     from truelabel.raw.writing import check_target, check_tree
@@ -86,6 +88,7 @@ def clean(
         source,
         encoder=encoder,
         drop_rare=drop_rare,
+        correct=rule_named(correct),
         threshold="auto" if threshold is None else threshold,
         random_state=seed,
         device=device,
@@ -102,9 +105,11 @@ def _print(cleaned: Cleaned, target: Path, copy_to: Path | None) -> None:
     from truelabel.raw.writing import CALIBRATOR, ISSUES, REPORT, SKIPPED, UNLABELLED
 
     wrong, changes = cleaned.examined.found.wrong, cleaned.corrected.changes
+    if cleaned.examined.found.caveat:
+        print(cleaned.examined.found.caveat)
     print(f"Judged by: {cleaned.examined.about['features']}")
     print(f"Probably wrong: {wrong.total}")
-    print(cleaned.corrected)
+    print(f"Corrected: {len(changes):,} ({cleaned.corrected.rule})")
     for _, row in changes.head(5).iterrows():
         print(f"  {row['id']}: {row['given']} → {row['corrected']} ({row['why']})")
     (corrected,) = target.glob("corrected.*")

@@ -18,11 +18,9 @@ def correct(
         Path,
         typer.Option(help="Where the labels go: .csv or .parquet (a row an instance, and why), or .npy (indices)."),
     ] = Path("corrected.csv"),
-    auto: Annotated[
-        bool, typer.Option("--auto", help="Change a label wherever another class is more probable: the default.")
-    ] = False,
+    correct: labelled.Correct = "safe",
     threshold: Annotated[
-        float | None, typer.Option(help="Change labels only where another class is at least so probable.")
+        float | None, typer.Option(help="Of these, change only labels for which another class is at least so probable.")
     ] = None,
     budget: Annotated[
         float | None, typer.Option(help="Change so many labels at most (below 1: a share), those that mend most first.")
@@ -45,21 +43,22 @@ def correct(
 
     Example: truelabel correct train.parquet --out corrected.csv
 
-    Example: truelabel correct train.parquet --threshold 0.9 --out labels.npy
+    Example: truelabel correct train.parquet --correct all --threshold 0.9 --out labels.npy
 
     Example: truelabel correct --probs p.npy --features x.npy --labels y.npy --budget 500 --json
     """
     from truelabel.labels import correct_labels, write_table
+    from truelabel.labels.correct import rule_named
     from truelabel.labels.files import check_table_path
 
-    if auto and (threshold is not None or budget is not None):
-        raise ValueError("--auto needs no --threshold and no --budget; leave it or them out.")
     if out.suffix != ".npy":
         check_table_path(out)
     parts = {"probs": probs, "features": features, "hidden": hidden, "labels": labels}
     named = labelled.Named(data, parts, logits, out_of_sample)
     _, found = labelled.found_in(named, calibrator, seed=seed, device=device)
-    corrected = correct_labels(found, threshold="auto" if threshold is None else threshold, budget=budget)
+    corrected = correct_labels(
+        found, rule=rule_named(correct), threshold="auto" if threshold is None else threshold, budget=budget
+    )
     if out.suffix == ".npy":
         np.save(out, corrected.labels)
     else:

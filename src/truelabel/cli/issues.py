@@ -108,6 +108,8 @@ def _print(found: LabelIssues | MultiLabelIssues, table: pd.DataFrame, top: int,
 
     console = Console(highlight=False)
     if isinstance(found, LabelIssues):
+        if found.caveat:
+            console.print(found.caveat, markup=False, soft_wrap=True)
         counts = {f"labelled {name}": count for name, count in found.wrong.by_class.items()}
         level, total = found.wrong.level, f"Probably wrong: {found.wrong.total}"
     else:

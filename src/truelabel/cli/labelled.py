@@ -39,6 +39,13 @@ Model = Annotated[
     Path | None,
     typer.Option("--calibrator", help="A calibrator that truelabel fit wrote; fitted on DATA if not given."),
 ]
+Correct = Annotated[
+    str,
+    typer.Option(
+        help="Which labels are changed. safe: those that are probably wrong even with as little noise as is proven; "
+        "all: wherever another class is more probable, which can do harm; none."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for the best there is.")]
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from truelabel.arrays import Array, Floats, Ints
+from truelabel.label_noise.evenness import evenly_wrong
 from truelabel.label_noise.surest import SurestSettings, at_one_rate, counted_on_surest
 from truelabel.label_noise.swaps import Swapped
-from truelabel.label_noise.transition import TINY, denoise, given_label, label_likelihood
+from truelabel.label_noise.transition import TINY, denoise, given_label, label_likelihood, noise_rate
 from truelabel.pool import clearly_above, likelihood_weights, logs, pool
 
 Labelled = tuple[Floats, Ints, Swapped | None]  # what is foretold of labels, the labels, and where they are swapped
@@ -63,12 +64,15 @@ class Likeliest:
         The exponent of p(y | x) that goes with T.
     by_form : bool
         Whether labels that it was not fitted to are clearly likelier by it.
+    even : bool
+        Whether labels of the surest instances are wrong as no overlap of classes would explain.
     """
 
     transition: Array
     shares: Array
     sharpness: float
     by_form: bool = False
+    even: bool = False
 
     def log_likelihood(self, foretold: Floats, labels: Ints, swapped: Swapped | None = None) -> Floats:
         """Return log p of each label."""
@@ -122,7 +126,10 @@ def least_noise(
     proven = clearly_above(with_rate, without)
     found = _fitted(even if proven else surest, *everything)
     transition, clearly = _noisier_classes(found, counted, pick, judges, settings)
-    return replace(_fitted(transition, *everything), by_form=proven or clearly)
+    least = _fitted(transition, *everything)
+    wrong = noise_rate(transition, least.shares)
+    evenly = swapped is None and evenly_wrong(everything[0], everything[1], wrong)
+    return replace(least, by_form=proven or clearly, even=evenly)
 
 
 def _noisier_classes(

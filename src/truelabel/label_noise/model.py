@@ -16,7 +16,7 @@ from truelabel.label_noise.swaps import Swapped
 from truelabel.label_noise.transition import TINY, denoise, noise_rate
 
 LEVEL = 0.9
-Evidence = Literal["given", "checked labels", "its form", "the surest instances"]
+Evidence = Literal["given", "checked labels", "its form", "its evenness", "the surest instances"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ class LabelNoise:
         How many checked labels of each true class came out as each label.
     by_form : bool
         Whether the lower end is borne out by labels that it was not fitted to. If not, it rests on the surest instances
-        being of their class, and there may be no noise at all.
+        being of their class.
+    even : bool
+        Whether labels of the surest instances are wrong as no overlap of classes would explain.
     fixed : bool
         Whether T was given, and is not in question.
     settings : NoiseSettings
@@ -79,6 +81,7 @@ class LabelNoise:
     shares: Array
     checked: Array
     by_form: bool = True
+    even: bool = False
     fixed: bool = False
     settings: NoiseSettings = field(default_factory=NoiseSettings)
 
@@ -118,7 +121,9 @@ class LabelNoise:
         part = None if swapped is None else swapped[rows]
         upper = contradicted(denoise(foretold[rows], found.transition), labels[rows], part)
         c = foretold.shape[1]
-        noise = cls(found.transition, upper, found.shares, np.zeros((c, c)), found.by_form, settings=settings)
+        noise = cls(
+            found.transition, upper, found.shares, np.zeros((c, c)), found.by_form, found.even, settings=settings
+        )
         return noise if trusted is None else noise.check(trusted, labels)
 
     @classmethod
@@ -141,15 +146,23 @@ class LabelNoise:
 
     @property
     def evidence(self) -> Evidence:
-        """What the noise is known from: what was given, checked labels, its form, or nothing but the surest instances.
+        """What the noise is known from.
 
-        Mistakes that follow from x, as those of rules do, show in none but the first two.
+        What was given, checked labels, its form, its evenness, or nothing but the surest instances: then there may be
+        no noise at all. Mistakes that follow from x, as those of rules do, show in none but the first two.
         """
         if self.fixed:
             return "given"
         if self.checked.any():
             return "checked labels"
-        return "its form" if self.by_form else "the surest instances"
+        if self.by_form:
+            return "its form"
+        return "its evenness" if self.even else "the surest instances"
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether anything proves that labels are wrong."""
+        return self.evidence != "the surest instances"
 
     @cached_property
     def transition(self) -> Array:
@@ -200,10 +213,10 @@ class LabelNoise:
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Return the bounds that hold the share of wrong labels with this probability.
 
-        Where neither their form nor checked labels prove that any are wrong, the lower bound is 0.
+        Where nothing proves that any are wrong, the lower bound is 0.
         """
         low, high = np.quantile(self.rates(np.random.default_rng(0)), [(1 - level) / 2, (1 + level) / 2])
-        return float(low) if self.by_form or self.checked.any() else 0.0, float(high)
+        return max(float(low), 0.0) if self.is_proven else 0.0, float(high)
 
     def _between(self, position: int) -> Array:
         share = position / max(self.settings.positions - 1, 1)

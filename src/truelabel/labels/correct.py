@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from truelabel.arrays import Array, Ints
 from truelabel.labels.issues import LabelIssues, MultiLabelIssues, examine, titles
+from truelabel.labels.posterior import UNKNOWN
 from truelabel.labels.support import NEIGHBOURS
-from truelabel.labels.wrong import expected_wrong
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +18,22 @@ if TYPE_CHECKING:
     from truelabel.calibrators import Calibrator
     from truelabel.labels.multilabel import MultiLabel
     from truelabel.predictions import Predictions
+
+Rule = Literal["safe", "all", "none"]
+RULES = {
+    "safe": "another class is more probable with as little noise as is proven",
+    "all": "another class is more probable",
+    "none": "none is to be changed",
+}
+WHY_NOT = {
+    "the surest instances": "nothing proves that labels are wrong, for mistakes that grow with difficulty look like "
+    "classes that overlap",
+    UNKNOWN: "a calibrator that was fitted before does not keep how far the noise is proven",
+}
+HELP = (
+    "Check a hundred labels drawn at random: they show how many are wrong, and allow more changes. Or change labels on "
+    'belief alone (rule="all", --correct all).'
+)
 
 
 @dataclass(frozen=True)
@@ -33,18 +49,17 @@ class CorrectedLabels:
         (a sentence). The index is the instance's row number.
     rule : str
         By which rule labels were changed.
-    wrong_before, wrong_after : float
-        How many labels are expected to be wrong.
     table : pandas.DataFrame
-        A row an instance in their own order: `id`, `given`, `corrected`, `changed`, `p_wrong`, `p_suggested`, `why`.
+        A row per instance in their own order: `id`, `given`, `corrected`, `changed`, `p_wrong`, `p_suggested`, `why`.
+    declined : str
+        Why labels stay although another class is more probable, and what would help; empty where none do.
     """
 
     labels: Ints
     changes: pd.DataFrame
     rule: str
-    wrong_before: float
-    wrong_after: float
     table: pd.DataFrame
+    declined: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain JSON values."""
@@ -52,21 +67,19 @@ class CorrectedLabels:
             "instances": len(self.labels),
             "changed": len(self.changes),
             "rule": self.rule,
-            "wrong_before": self.wrong_before,
-            "wrong_after": self.wrong_after,
+            "declined": self.declined,
         }
 
     def __str__(self) -> str:
-        return (
-            f"{len(self.changes):,} of {self.labels.size:,} labels changed ({self.rule}); "
-            f"wrong ones, as estimated: {self.wrong_before:,.0f} before, {self.wrong_after:,.0f} after"
-        )
+        changed = f"{len(self.changes):,} of {self.labels.size:,} labels changed ({self.rule})"
+        return f"{changed}\n{self.declined}" if self.declined else changed
 
 
 def correct_labels(
     found: Predictions | MultiLabel | LabelIssues | MultiLabelIssues,
     calibrator: Calibrator | None = None,
     *,
+    rule: Rule = "safe",
     threshold: float | Literal["auto"] = "auto",
     budget: float | None = None,
     random_state: int | None = 0,
@@ -78,12 +91,16 @@ def correct_labels(
     Parameters
     ----------
     found : Predictions, MultiLabel or what `examine` returned
-        Labels that are not examined yet are.
+        Predictions are examined first.
     calibrator, random_state, device, progress
         For that; see `find_label_issues`.
+    rule : {"safe", "all", "none"}
+        "safe": change a label where another class is more probable even with as little noise as the evidence proves.
+        Where nothing proves that labels are wrong, none is changed, and `declined` says why and what would help.
+        "all": change a label wherever another class is more probable. If the noise is misjudged, this can do harm.
+        "none": change none.
     threshold : float or "auto"
-        Change a label where another class is more probable, and at least so probable. "auto" asks for no more than
-        the first: of all rules this leaves the fewest wrong, as far as the probabilities are right.
+        Of these, change only labels for which another class is at least so probable; "auto" asks for no more.
     budget : int or float, optional
         Change so many labels (a share of all, below 1) at most: those first whose change mends most, by
         p(suggested) − p(given).
@@ -100,17 +117,24 @@ def correct_labels(
     >>> bool((corrected.labels == truth).all())
     True
     """
-    rule, least = _rule(threshold, budget)
+    words, least = _rule(rule, threshold, budget)
     if not isinstance(found, LabelIssues | MultiLabelIssues):
         found = examine(found, calibrator, random_state=random_state, device=device, progress=progress)
     if isinstance(found, LabelIssues):
-        return _correct(found, rule, least, budget)
-    return _correct_several(found, rule, least, budget)
+        return _correct(found, rule, words, least, budget)
+    return _correct_several(found, rule, words, least, budget)
 
 
-def _rule(threshold: float | str, budget: float | None) -> tuple[str, float]:
+def rule_named(name: str) -> Rule:
+    """Return the rule of this name."""
+    if name not in RULES:
+        raise ValueError(f"labels are corrected by one of the rules {', '.join(RULES)}, not {name!r}.")
+    return cast(Rule, name)
+
+
+def _rule(name: str, threshold: float | str, budget: float | None) -> tuple[str, float]:
     """Return the rule in words, and the least probability of a suggestion."""
-    rule, least = "another class is more probable", 0.0
+    rule, least = RULES[rule_named(name)], 0.0
     if isinstance(threshold, str):
         if threshold != "auto":
             raise ValueError(f'threshold is a probability or "auto", not {threshold!r}.')
@@ -125,11 +149,25 @@ def _rule(threshold: float | str, budget: float | None) -> tuple[str, float]:
     return rule, least
 
 
-def _gain(found: LabelIssues) -> Array:
-    """Return by how much the change of each label lowers the number of wrong ones; negative where there is none."""
+def _gain(found: LabelIssues, rule: Rule) -> Array:
+    """Return by how much a change of each label lowers the number of wrong ones; negative where it is not allowed."""
     rows = np.arange(len(found))
     gain = found.probs[rows, found.suggested].astype(np.float64) - found.probs[rows, found.labels]
-    return np.where(found.suggested != found.labels, gain, -1.0)
+    allowed = found.suggested != found.labels
+    if rule == "safe":
+        allowed &= found.suggested == (found.labels if found.supported is None else found.supported)
+    return np.where(allowed & (rule != "none"), gain, -1.0)
+
+
+def _declined(found: LabelIssues, rule: Rule) -> str:
+    """Say why labels stay although another class is more probable, and what would help."""
+    if rule != "safe":
+        return ""
+    kept = int((_gain(found, "all") > 0).sum() - (_gain(found, "safe") > 0).sum())
+    if kept == 0:
+        return ""
+    reason = WHY_NOT.get(found.evidence, "another class is more probable only if there is more noise than is proven")
+    return f"{kept:,} label{'s' if kept > 1 else ''} that may be wrong stayed: {reason}. {HELP}"
 
 
 def _changed(gain: Array, p_suggested: Array, least: float, most: float | None) -> Array:
@@ -143,12 +181,12 @@ def _changed(gain: Array, p_suggested: Array, least: float, most: float | None) 
     return out
 
 
-def _correct(found: LabelIssues, rule: str, least: float, most: float | None) -> CorrectedLabels:
-    changed = _changed(_gain(found), found.probs.max(axis=1), least, most)
-    return _record(found, changed, rule)
+def _correct(found: LabelIssues, rule: Rule, words: str, least: float, most: float | None) -> CorrectedLabels:
+    changed = _changed(_gain(found, rule), found.probs.max(axis=1), least, most)
+    return _record(found, changed, words, _declined(found, rule))
 
 
-def _record(found: LabelIssues, changed: Array, rule: str) -> CorrectedLabels:
+def _record(found: LabelIssues, changed: Array, words: str, declined: str) -> CorrectedLabels:
     labels = np.where(changed, found.suggested, found.labels)
     title = titles(found.class_names)
     table = found.table.sort_index()
@@ -159,8 +197,7 @@ def _record(found: LabelIssues, changed: Array, rule: str) -> CorrectedLabels:
     if changed.any():
         table.loc[changed, "why"] = [_why(row) for row in table[changed].itertuples(index=False)]
     changes = table[changed].drop(columns="changed").sort_values("p_suggested", ascending=False, kind="stable")
-    before, after = (expected_wrong(found.probs, which) for which in (found.labels, labels))
-    return CorrectedLabels(labels, changes, rule, before, after, table)
+    return CorrectedLabels(labels, changes, words, table, declined)
 
 
 def _why(row: Any) -> str:
@@ -173,23 +210,25 @@ def _why(row: Any) -> str:
     return f"{said}; {row.support} of {NEIGHBOURS} neighbours are labelled {row.corrected}"
 
 
-def _correct_several(found: MultiLabelIssues, rule: str, least: float, most: float | None) -> CorrectedLabels:
+def _correct_several(
+    found: MultiLabelIssues, rule: Rule, words: str, least: float, most: float | None
+) -> CorrectedLabels:
     """Correct each class; a budget is one for all of them."""
     import pandas as pd
 
     parts = list(found.by_class.values())
-    gains = np.concatenate([_gain(part) for part in parts])
+    gains = np.concatenate([_gain(part, rule) for part in parts])
     surest = np.concatenate([part.probs.max(axis=1) for part in parts])
     changed = np.split(_changed(gains, surest, least, most), len(parts))
-    records = [_record(part, rows, rule) for part, rows in zip(parts, changed, strict=True)]
+    declined = [_declined(part, rule) for part in parts]
+    records = [_record(part, rows, words, why) for part, rows, why in zip(parts, changed, declined, strict=True)]
     for name, record in zip(found.by_class, records, strict=True):
         for frame in (record.changes, record.table):
             frame.insert(1, "class", name)
     return CorrectedLabels(
         np.stack([record.labels for record in records], axis=1),
         pd.concat([record.changes for record in records]).sort_values("p_suggested", ascending=False, kind="stable"),
-        rule,
-        sum(record.wrong_before for record in records),
-        sum(record.wrong_after for record in records),
+        words,
         pd.concat([record.table for record in records]).sort_index(kind="stable"),
+        "\n".join(f"{name}: {why}" for name, why in zip(found.by_class, declined, strict=True) if why),
     )

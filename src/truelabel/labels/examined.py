@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from truelabel.arrays import Array, as_array
 from truelabel.labels.issues import LabelIssues, examine
 from truelabel.labels.items import Items, Names, items_of
+from truelabel.labels.posterior import UNKNOWN
 from truelabel.labels.renewal import newest, renewing
 from truelabel.labels.support import HIDDEN, neighbour_view
 from truelabel.labels.wrong import Count, WrongLabels
@@ -126,11 +127,14 @@ class Examined:
             "probs": np.ascontiguousarray(self.found.probs, dtype=np.float32),
             "transition": np.ascontiguousarray(self.found.transition, dtype=np.float64),
         }
+        if self.found.supported is not None:
+            arrays["supported"] = self.found.supported.astype(np.int64)
         save_file(arrays, target / ARRAYS)
         names = [str(name) if isinstance(name, str) else int(name) for name in self.found.class_names]
         about = {
             "class_names": names,
             "wrong": self.found.wrong.to_dict(),
+            "evidence": self.found.evidence,
             "items": self.items.source(),
             "about": self.about,
         }
@@ -176,7 +180,20 @@ def _contents(home: Path) -> tuple[Predictions, LabelIssues, dict[str, Any], dic
     same = said.labels is not None and np.array_equal(labels, said.labels)
     if not same or not np.array_equal(np.sort(table.index.to_numpy()), np.arange(n)):
         raise ValueError("its files do not list the same instances and labels")
-    found = LabelIssues(table, labels, probs, _wrong(stored["wrong"]), arrays["transition"], names, None)
+    supported = arrays.get("supported")
+    if supported is not None and (supported.shape != (n,) or not ((supported >= 0) & (supported < c)).all()):
+        raise ValueError(f"{ARRAYS} does not have a class for each of {n} instances in 'supported'")
+    found = LabelIssues(
+        table,
+        labels,
+        probs,
+        _wrong(stored["wrong"]),
+        arrays["transition"],
+        names,
+        None,
+        supported,
+        str(stored.get("evidence", UNKNOWN)),
+    )
     return said, found, dict(stored["items"]), dict(stored["about"])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from truelabel.arrays import Array, Floats, Ints
 from truelabel.labels.multilabel import MultiLabel
-from truelabel.labels.posterior import label_posterior
+from truelabel.labels.posterior import UNKNOWN, label_posterior
 from truelabel.labels.support import support
 from truelabel.labels.wrong import WrongLabels, count_wrong
 
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
     from truelabel.calibrators import Calibrator
     from truelabel.predictions import Predictions
+
+CAVEATS = {
+    "the surest instances": "Nothing proves that labels are wrong: mistakes that grow with difficulty look like "
+    "classes that overlap, and mistakes that follow from the features, as those of rules do, do not show at all. To "
+    "know, check a hundred labels drawn at random.",
+}
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,11 @@ class LabelIssues:
         Names of the classes, or their numbers.
     calibrator : Calibrator or None
         The fitted calibrator, if one was asked.
+    supported : (n,) array, optional
+        The likeliest class with as little noise as is proven: what labels may safely be changed to.
+    evidence : str
+        What is known of the noise, and from what: "given", "checked labels", "its form", "its evenness", "the surest
+        instances" (which prove nothing), or "unknown".
     """
 
     table: pd.DataFrame
@@ -49,6 +60,8 @@ class LabelIssues:
     transition: Array
     class_names: tuple[Any, ...]
     calibrator: Calibrator | None
+    supported: Ints | None = None
+    evidence: str = UNKNOWN
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -62,6 +75,11 @@ class LabelIssues:
     def p_wrong(self) -> Array:
         """The probability that each label is wrong, in the instances' own order."""
         return np.asarray(1 - self.probs[np.arange(len(self)), self.labels].astype(np.float64))
+
+    @property
+    def caveat(self) -> str:
+        """What to know before the counts are believed; empty where the evidence proves that labels are wrong."""
+        return CAVEATS.get(self.evidence, "")
 
     def mask(self, threshold: float | None = None) -> Array:
         """Return which labels are issues, in the instances' own order, as cleanlab's `find_label_issues` does.
@@ -205,6 +223,8 @@ def _examine(predictions: Predictions, calibrator: Calibrator | None, **settings
         posterior.transition,
         names,
         posterior.calibrator,
+        posterior.supported,
+        posterior.evidence,
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from truelabel.predictions import Predictions
 
 BLOCK = 20_000
+UNKNOWN = "unknown"  # evidence of a calibrator that was fitted before, and kept T alone
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class LabelPosterior:
         The fitted calibrator that was asked, if any.
     noise_interval : pair of float, optional
         Bounds of the share of wrong labels, by the model of the noise.
+    supported : (n,) array, optional
+        The likeliest class of each instance with as little noise as is proven: the given label where nothing is. None
+        where the noise is not known.
+    evidence : str
+        What the noise is known from; see `LabelNoise.evidence`.
     """
 
     probs: Floats
@@ -42,6 +48,8 @@ class LabelPosterior:
     transition: Array
     calibrator: Calibrator | None
     noise_interval: tuple[float, float] | None = None
+    supported: Ints | None = None
+    evidence: str = UNKNOWN
 
 
 def label_posterior(
@@ -129,13 +137,20 @@ def _asked(
     if belief is not None and belief.noise is not None and transition is not None:
         probs = settle(_heard(calibrated, belief.noise.transition, labels, belief.swapped), known)
         opinions = (wrong_by_class(probs, labels), wrong_by_class(belief.shares, labels))
-        return LabelPosterior(probs, opinions, transition, calibrator, belief.noise.interval())
+        supported = _supported(calibrated, belief.noise, labels, known, belief.swapped)
+        return LabelPosterior(
+            probs, opinions, transition, calibrator, belief.noise.interval(), supported, belief.noise.evidence
+        )
     if transition is None or shares is None:
         noise = _noise(calibrated, labels)
         transition, shares = noise.transition, noise.shares
     probs = settle(_heard(calibrated, transition, labels), known)
     opinions = (wrong_by_class(probs, labels), _by_transition(labels, transition, shares))
-    return LabelPosterior(probs, opinions, transition, calibrator)
+    kept = getattr(calibrator, "belief_", None)  # not in a file
+    if kept is None or kept.noise is None:
+        return LabelPosterior(probs, opinions, transition, calibrator)
+    supported = _supported(calibrated, kept.noise, labels, known)
+    return LabelPosterior(probs, opinions, transition, calibrator, None, supported, kept.noise.evidence)
 
 
 def _heard(calibrated: Floats, transition: Array, labels: Ints, swapped: Swapped | None = None) -> Floats:
@@ -147,6 +162,16 @@ def _heard(calibrated: Floats, transition: Array, labels: Ints, swapped: Swapped
     likelihood = label_likelihood(transition, labels[rows], None if swapped is None else swapped[rows])
     sharpness = np.maximum(likelihood_weights([calibrated[rows]], labels[rows], likelihood), 1)
     return given_label(pool_everywhere([calibrated], sharpness), transition, labels, swapped)
+
+
+def _supported(
+    clean: Floats, noise: LabelNoise, labels: Ints, known: Ints | None, swapped: Swapped | None = None
+) -> Ints:
+    """Return the likeliest class with as little noise as is proven; what somebody looked at is what it is."""
+    likeliest = labels
+    if noise.is_proven:
+        likeliest = np.asarray(_heard(clean, noise.proven, labels, swapped).argmax(axis=1))
+    return likeliest if known is None else np.where(known >= 0, known, likeliest)
 
 
 def _out_of_sample(predictions: Predictions, labels: Ints, known: Ints | None) -> LabelPosterior:
@@ -164,7 +189,8 @@ def _out_of_sample(predictions: Predictions, labels: Ints, known: Ints | None) -
     clean = denoise(foretold, noise.proven)
     probs = settle(_heard(clean, noise.transition, labels), known)
     opinions = (wrong_by_class(probs, labels), _by_transition(labels, noise.transition, noise.shares))
-    return LabelPosterior(probs, opinions, noise.transition, None, noise.interval())
+    supported = _supported(clean, noise, labels, known)
+    return LabelPosterior(probs, opinions, noise.transition, None, noise.interval(), supported, noise.evidence)
 
 
 def _noise(foretold: Floats, labels: Ints) -> LabelNoise:

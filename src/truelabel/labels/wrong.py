@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truelabel.arrays import Array, Floats, Ints
-from truelabel.labels.posterior import LabelPosterior, wrong_by_class
+from truelabel.arrays import Array, Ints
+from truelabel.labels.posterior import LabelPosterior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,8 +99,3 @@ def _counts(opinions: Array, chance: Array, held: Array) -> list[Count]:
     half = norm.ppf((1 + LEVEL) / 2) * np.sqrt(variance)
     low, high = np.maximum(number - half, 0), np.minimum(number + half, held)
     return [Count(float(n), float(a), float(b), int(m)) for n, a, b, m in zip(number, low, high, held, strict=True)]
-
-
-def expected_wrong(probs: Floats, labels: Ints) -> float:
-    """Return how many labels are expected to be wrong."""
-    return float(wrong_by_class(probs, labels).sum())

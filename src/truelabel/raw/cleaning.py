@@ -13,6 +13,7 @@ import numpy as np
 
 from truelabel.arrays import Array, Ints
 from truelabel.labels import CorrectedLabels, Examined, LabelIssues, correct_labels, examine, examined
+from truelabel.labels.correct import Rule
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 from truelabel.raw.images import ImageFolder
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from truelabel.calibrators import NPC
-
-WEAK = 0.5  # agreement of the classifier with the given labels, below which it is not much to go by
-CAUTIOUS = 0.9  # how probable another class must be in that case
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class Cleaned:
             "features": self.examined.about["features"],
             "wrong": self.examined.found.wrong.to_dict(),
             "changed": len(self.corrected.changes),
-            "wrong_after": self.corrected.wrong_after,
+            "declined": self.corrected.declined,
             "unlabelled": len(self.unlabelled),
             "skipped": len(self.skipped),
             "notes": list(self.notes),
@@ -135,6 +133,7 @@ def clean(
     id: str | None = None,
     encoder: str = "auto",
     drop_rare: bool = False,
+    correct: Rule = "safe",
     threshold: float | Literal["auto"] = "auto",
     random_state: int = 0,
     device: str = "auto",
@@ -164,9 +163,11 @@ def clean(
         small one if it is on this machine or can be downloaded, and says so if not.
     drop_rare : bool, default False
         Whether instances of a class that has no other are left out. They are refused by default.
+    correct : {"safe", "all", "none"}
+        Which labels are changed: those that the evidence supports, all that are probably wrong, or none; `rule` of
+        `truelabel.correct_labels`. Whatever is not changed is still suggested.
     threshold : float or "auto"
-        How probable another class must be for a label to be changed; see `truelabel.correct_labels`. Where the
-        features tell little of the labels, "auto" is 0.9.
+        How probable another class must be for a label to be changed; see `truelabel.correct_labels`.
     random_state : int, default 0
         Seed.
     device : str, default "auto"
@@ -219,19 +220,16 @@ def clean(
     known = labels >= 0
     said = whole[known].replace(labels=labels[known])
     agreement = float(np.mean(said.hard == said.labels))
-    if threshold == "auto" and agreement < WEAK:
-        threshold = CAUTIOUS
-        say(
-            f"These features tell little: a classifier foresees {agreement:.0%} of the labels. Only labels for which "
-            f"another class has probability {CAUTIOUS:g} or more are changed, and many more are doubted than are "
-            "wrong; a pretrained encoder that suits the data helps."
-        )
     found = examine(said, random_state=random_state, device=device, progress=progress)
+    corrected = correct_labels(found, rule=correct, threshold=threshold)
+    if corrected.declined:
+        say(corrected.declined)
     about = {
         "data": source.asked,
         "features": numbers.how,
         "encoder": encoder,
         "agreement": agreement,
+        "correct": correct,
         "seed": random_state,
         "report": _npc(found).report_.to_dict(),
         "notes": notes,
@@ -241,7 +239,7 @@ def clean(
             say(f"{left:,} of {len(given):,} {source.what} {what}.")
     return Cleaned(
         examined(said, found, source.shown(rows[known]), **about),
-        correct_labels(found, threshold=threshold),
+        corrected,
         _npc(found),
         _predicted(whole[~known], _npc(found)),
         _skipped(source, skipped),

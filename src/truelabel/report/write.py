@@ -104,6 +104,7 @@ def _page(case: Case, calibrator: Any, title: str | None, plane: maps.Map | None
         title=title or str(noted.get("title", "What was found about the labels")),
         case=case,
         wrong=found.wrong,
+        caveat=found.caveat,
         suspects=int(found.mask().sum()),
         changed=int((case.predicted != case.suggested).sum()),
         right=figures.rightness(case),
