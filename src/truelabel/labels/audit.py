@@ -237,15 +237,16 @@ class Audit:
         return words[code] if code < 0 else str(self.class_names[code])
 
     def read_sheet(self, path: str | os.PathLike[str]) -> int:
-        """Note what a person wrote into a sheet; return how many of its instances have an answer.
+        """Note what a person wrote into a sheet; return how many of the drawn instances it lists.
 
         Rows may be in any order. Where `true_class` is empty, nothing is noted.
         """
         from truelabel.labels.audit_file import filled
 
-        rows, classes = filled(path, self)
-        self.answer(rows, classes)
-        return len(rows)
+        answers = filled(path, self)
+        noted = {row: answer for row, answer in answers.items() if answer}
+        self.answer(list(noted), list(noted.values()))
+        return len(answers)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write all to a file of JSON lines, whole or not at all: the first says what it is, each other an instance."""

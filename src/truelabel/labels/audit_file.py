@@ -107,8 +107,8 @@ def _of(about: dict[str, Any], lines: list[dict[str, Any]]) -> Audit:
     return made
 
 
-def filled(path: str | os.PathLike[str], audit: Audit) -> tuple[list[int], list[str]]:
-    """Return the rows of a sheet that have an answer, and their answers."""
+def filled(path: str | os.PathLike[str], audit: Audit) -> dict[int, str]:
+    """Return the answers of a sheet by the instance's number, empty where there is none yet."""
     import pandas as pd
 
     source = Path(path)
@@ -121,7 +121,7 @@ def filled(path: str | os.PathLike[str], audit: Audit) -> tuple[list[int], list[
     missing = [name for name in ("row", "id", COLUMN) if name not in sheet.columns]
     if missing:
         raise ValueError(f"{source} has no column {missing[0]!r}; keep the columns of the sheet as they were written.")
-    rows, answers = [], []
+    answers: dict[int, str] = {}
     drawn = set(audit.rows.tolist())
     for number, (row, name, answer) in enumerate(zip(sheet["row"], sheet["id"], sheet[COLUMN], strict=True), 2):
         if not row.strip().isdigit() or int(row) not in drawn or str(audit.ids[int(row)]) != name:
@@ -134,6 +134,7 @@ def filled(path: str | os.PathLike[str], audit: Audit) -> tuple[list[int], list[
                 audit._code(answer)
             except ValueError as error:
                 raise ValueError(f"line {number} of {source}: {error}") from None
-            rows.append(int(row))
-            answers.append(answer)
-    return rows, answers
+        if int(row) in answers:
+            raise ValueError(f"line {number} of {source} lists row {row} once more; keep one line of it.")
+        answers[int(row)] = answer.strip()
+    return answers
