@@ -10,7 +10,8 @@ labels, random numbers, and the model's upside down. Of each, 200 audits of 100 
 classes. Nothing in the audit's recipe sees them otherwise.
 
 Columns: the average precision of p_wrong; how often the interval holds the true number; its mean width by that of the
-exact (Clopper–Pearson) interval of a plain random sample of the same size; how often that holds it.
+exact (Clopper–Pearson) interval of a plain random sample of the same size; what that ratio is at best, if the truth
+chose how many to draw from each stratum and the bounds cost nothing; how often the plain sample's interval holds it.
 
 With --verdicts: how often the intervals of the classes, of the precision at each cut-off and of the gain of corrections
 hold the truth; in how many audits a correction is called safe, and in how many of all audits one is that is not.
@@ -35,7 +36,7 @@ from sklearn.preprocessing import StandardScaler
 from scoreboard.columns import one_thread
 from scoreboard.real_cells import SETS
 from truelabel import Predictions
-from truelabel.labels import audit, examine
+from truelabel.labels import Audit, audit, examine
 
 KINDS = ("model", "constant", "random", "inverted")
 LEVEL = 0.9
@@ -131,9 +132,21 @@ def run(name: str, kind: str, case: Case, options: argparse.Namespace) -> dict[s
         "bias": float(np.mean([total.number for total in totals]) - wrong.sum()) / n,
         "width": float(np.mean([total.high - total.low for total in totals])) / n,
         "plain": plain,
+        "limit": _limit(made, wrong),
         "verdicts": _mean(verdicts),
         "seconds": round(time.perf_counter() - began, 1),
     }
+
+
+def _limit(made: Audit, wrong: np.ndarray) -> float:
+    """Return the standard error by a plain sample's, if strata and shares were those that the truth makes best.
+
+    Strata by p_wrong, in number as many as the audit's and of equal size, from which draws are shared by the true
+    spread in each: what no audit by this p_wrong can be much below.
+    """
+    order = np.argsort(made.p_wrong, kind="stable")
+    parts = np.array_split(wrong[order], len(made.sizes))
+    return float(sum(len(part) * part.std() for part in parts) / (len(wrong) * wrong.std()))
 
 
 def _plain_sample(n: int, wrong: int, sample: int) -> dict[str, float]:
@@ -177,6 +190,7 @@ def _row(record: dict[str, Any]) -> str:
         f"{record['covered']:.1%}",
         f"{record['width']:.3f}",
         f"{record['width'] / record['plain']['width']:.2f}",
+        f"{record['limit']:.2f}" if "limit" in record else "",
         f"{record['plain']['covered']:.1%}",
         *(f"{value:.0%}" for value in record["verdicts"].values()),
     ]
@@ -190,7 +204,8 @@ def report(path: Path) -> str:
         record = json.loads(line)
         stored[record["set"], record["kind"]] = record
     names = next(iter(stored.values()))["verdicts"] if stored else {}
-    heads = ["set", "p_wrong", "wrong", "average precision", "covered", "width", "by a plain sample's", "plain covered"]
+    heads = ["set", "p_wrong", "wrong", "average precision", "covered", "width", "by a plain sample's"]
+    heads += ["at best", "plain covered"]
     heads += list(names)
     lines = [f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
     return "\n".join(lines + [_row(record) for record in stored.values()])

@@ -109,7 +109,7 @@ def _report(
         if wanted:
             found = wanted["cutoff"]
             print(
-                f"No cut-off is proven to have a precision of {wanted['precision']:.0%}; check more labels."
+                f"No cut-off is proven to have a precision of {wanted['precision']:.0%}."
                 if found is None
                 else f"Precision of {wanted['precision']:.0%} or more: where p_wrong is {found:.3g} or more"
             )

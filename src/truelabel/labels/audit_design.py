@@ -9,6 +9,7 @@ from truelabel.arrays import Array, Ints
 TRUST = 0.5  # of a model's log odds: models are about twice as sure as they should be where noise depends on x
 SUREST = 0.02  # no label is taken for more surely right or wrong than this: what nobody looks at, nobody can vouch for
 PER_STRATUM = 12  # answers a stratum: fewer say little of their own spread, more need coarser strata
+MOST_STRATA = 10  # more shorten an interval by another hundredth or two
 
 
 def telling(p_wrong: Array) -> Array:
@@ -25,7 +26,7 @@ def stratify(p_wrong: Array, sample: int) -> Ints:
     Strata tell equally much in sum, so that equally many are drawn of each: few where p_wrong says a lot, many where
     it says little. Instances of one p_wrong are in one stratum.
     """
-    number = max(sample // PER_STRATUM, 1)
+    number = int(np.clip(sample // PER_STRATUM, 1, MOST_STRATA))
     _, level = np.unique(p_wrong, return_inverse=True)
     sums = np.bincount(level, weights=telling(p_wrong))
     middle = (np.cumsum(sums) - sums / 2) / sums.sum()

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from truelabel.labels.audit import Audit
 
 UNSEEN = 0.05  # share of a class in strata where none of it was checked, up to which its own strata are used
-FEWEST = 5  # checked changes from which corrections may be called safe: if all five mend, most do, at 95 %
+FEWEST = (
+    5  # checked changes from which corrections may be called safe: were half of all bad, 5 good ones are luck (3 %)
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class Verdict:
         if not 0 < precision < 1:
             raise ValueError(f"precision is a share between 0 and 1, not {precision}.")
         needed = math.log((1 - self.level) / 2) / math.log(precision)
-        passed = _passed(self.precision["precision_low"] >= precision, self.precision["checked"] >= needed)
+        enough = (self.precision["checked"] >= needed) | (self.precision["checked"] == self.precision["labels"])
+        passed = _passed(self.precision["precision_low"] >= precision, enough)
         return float(self.precision["cutoff"][passed].min()) if passed.any() else None
 
     @property
@@ -95,15 +98,16 @@ class Verdict:
             f"Wrong: {total.number:,.0f} of {total.of:,} ({total.share:.1%}), "
             f"between {total.low:,.0f} and {total.high:,.0f} with probability {self.level:.0%}",
         ]
-        if self.corrections is not None:
-            safe = self.safe
+        safe = self.safe
+        if safe is not None:
             lines.append(
-                "No correction is proven to make the labels better; check more labels, or decide one by one."
-                if safe is None
-                else f"Safe: replace labels by the suggestions where p_wrong is {safe['cutoff']:.3g} or more: "
+                f"Safe: replace labels by the suggestions where p_wrong is {safe['cutoff']:.3g} or more: "
                 f"{safe['changes']:,.0f} changes, {safe['gain']:,.0f} more labels right "
                 f"({safe['low']:,.0f} to {safe['high']:,.0f})"
             )
+        elif self.corrections is not None:
+            more = "; check more of them" if self.answered < self.instances else ""
+            lines.append(f"No correction is proven to make the labels better{more}.")
         return "\n".join(lines)
 
 
@@ -124,7 +128,8 @@ def verdict(audit: Audit, level: float) -> Verdict:
         names = ["cutoff", "changes", "checked", "gain", "low", "high"]
         corrections = pd.DataFrame(rows, columns=names).drop_duplicates("changes", ignore_index=True)
         corrections = corrections[corrections["changes"] > 0].reset_index(drop=True)
-        corrections["safe"] = _passed(corrections["low"] > 0, corrections["checked"] >= FEWEST)
+        enough = (corrections["checked"] >= FEWEST) | (corrections["checked"] == corrections["changes"])
+        corrections["safe"] = _passed(corrections["low"] > 0, enough)
     return Verdict(
         len(audit),
         len(audit.rows),
