@@ -312,7 +312,7 @@ def audit(
             raise ValueError("given, suggested, class_names and ids are in what examine returned; leave them out.")
         given, suggested, class_names = found.labels, found.suggested, found.class_names
         ids = found.table.sort_index()["id"]
-        found = found.p_wrong
+        found = np.clip(found.p_wrong, 0, 1)  # sums of float32 may be a little above 1
     p_wrong = as_numbers(found, "p_wrong").astype(np.float64)
     if p_wrong.ndim != 1 or not len(p_wrong) or not ((p_wrong >= 0) & (p_wrong <= 1)).all():
         raise ValueError("p_wrong must hold one probability between 0 and 1 for each instance.")
