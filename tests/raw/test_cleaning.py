@@ -85,6 +85,9 @@ def test_the_folder_holds_everything_and_is_not_overwritten_unasked(
     (folder / "decisions.sqlite").write_text("a person's work")
     with pytest.raises(FileExistsError, match="holds decisions"):
         cleaned.write(folder, overwrite=True)
+    (folder / "decisions.sqlite").rename(folder / "audit.jsonl")
+    with pytest.raises(FileExistsError, match="is an audit of what is there"):
+        cleaned.write(folder, overwrite=True)
     with pytest.raises(ValueError, match="only images are copied"):
         cleaned.write(tmp_path / "new", copy_to=tmp_path / "tree")
 

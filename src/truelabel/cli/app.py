@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from truelabel import __version__
-from truelabel.cli import apply, clean, correct, demo, fit, issues, listings, report, review, train
+from truelabel.cli import apply, audit, clean, correct, demo, fit, issues, listings, report, review, train
 from truelabel.cli.analyse import analyse
 from truelabel.cli.lab import lab
 
@@ -32,6 +32,7 @@ app.command("issues", rich_help_panel=CURATORS)(issues.issues)
 app.command("correct", rich_help_panel=CURATORS)(correct.correct)
 app.command("report", rich_help_panel=CURATORS)(report.report)
 app.command("review", rich_help_panel=CURATORS)(review.review)
+app.command("audit", rich_help_panel=CURATORS)(audit.audit)
 app.command("train", rich_help_panel=RESEARCHERS)(train.train)
 app.add_typer(analyse, rich_help_panel=RESEARCHERS)
 app.add_typer(lab, rich_help_panel=RESEARCHERS)

@@ -1,5 +1,7 @@
 """Finding and correcting wrong labels: table in, table out."""
 
+from truelabel.labels.audit import Audit, audit
+from truelabel.labels.audit_verdict import Verdict
 from truelabel.labels.cleanlab import from_cleanlab, to_cleanlab
 from truelabel.labels.correct import CorrectedLabels, correct_labels
 from truelabel.labels.examined import Examined, examined
@@ -10,6 +12,7 @@ from truelabel.labels.multilabel import MultiLabel
 from truelabel.labels.wrong import Count, WrongLabels
 
 __all__ = [
+    "Audit",
     "CorrectedLabels",
     "Count",
     "Examined",
@@ -17,7 +20,9 @@ __all__ = [
     "LabelIssues",
     "MultiLabel",
     "MultiLabelIssues",
+    "Verdict",
     "WrongLabels",
+    "audit",
     "correct_labels",
     "examine",
     "examined",

@@ -27,6 +27,7 @@ OURS = {
     *(f"{CORRECTED}.csv", f"{CORRECTED}.parquet"),
 }
 DECISIONS = "decisions.sqlite"
+AUDIT = "audit.jsonl"
 
 
 def check_target(folder: str | os.PathLike[str], source: Source, *, overwrite: bool) -> Path:
@@ -45,6 +46,10 @@ def check_target(folder: str | os.PathLike[str], source: Source, *, overwrite: b
     if (target / DECISIONS).exists():
         raise FileExistsError(
             f"{target / DECISIONS} holds decisions about what is there; choose another --out, or move that file first."
+        )
+    if (target / AUDIT).exists():
+        raise FileExistsError(
+            f"{target / AUDIT} is an audit of what is there; choose another --out, or move that file first."
         )
     return target
 

@@ -1,0 +1,130 @@
+"""`truelabel audit`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from truelabel.cli import examined as named
+from truelabel.cli import labelled
+
+if TYPE_CHECKING:
+    from truelabel.labels import Audit, Verdict
+
+DESIGN, SHEET = "audit.jsonl", "audit.csv"
+SAMPLE = 100  # an evening's work; about as many as intervals need to be of use
+
+
+def audit(
+    where: named.Where,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"How many labels to check in all, {SAMPLE} by default; a larger number later draws further ones.",
+            show_default=False,
+        ),
+    ] = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(help=f"The sheet to fill in (.csv); by default {SHEET} in the folder.", show_default=False),
+    ] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(help="Look for the cut-off of p_wrong above which this share of the labels is proven wrong."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the verdict here, too (.json).", show_default=False)] = None,
+    images: named.Images = None,
+    table: named.TableFile = None,
+    text: named.Text = None,
+    calibrator: labelled.Model = None,
+    seed: labelled.Seed = 0,
+    device: labelled.Device = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Check some labels by hand, and know how many are wrong: with an interval that is valid whatever a model believes.
+
+    The first call draws labels and writes a sheet, audit.csv. Fill in its column true_class, from the top: the class
+    that each instance really is, "cannot tell", or "none" where no class is right. The same command then reads the
+    sheet and says how many labels are wrong and whether corrections would make them better. Every answer is kept.
+
+    Example: truelabel audit cleaned
+
+    Example: truelabel audit cleaned --sample 200
+
+    Example: truelabel audit cleaned --precision 0.9 --out verdict.json --json
+    """
+    from truelabel.labels import Audit
+    from truelabel.labels import audit as begin
+    from truelabel.labels.files import write_table
+
+    if precision is not None and not 0 < precision < 1:
+        raise ValueError(f"--precision is a share between 0 and 1, not {precision}.")
+    for path, ending in ((sheet, ".csv"), (out, ".json")):
+        if path is not None and path.suffix != ending:
+            raise ValueError(f"{path} must end in {ending}.")
+    design = where / DESIGN if where.is_dir() else where.with_name(f"{where.name}.{DESIGN}")
+    shown = sheet or (where / SHEET if where.is_dir() else where.with_name(f"{where.name}.{SHEET}"))
+    begun = design.is_file()
+    if begun:
+        made = Audit.read(design)
+        listed = made.read_sheet(shown) if shown.is_file() else 0
+        if sample is not None and sample < len(made.rows):
+            raise ValueError(f"{len(made.rows)} labels are drawn already; --sample may only grow.")
+        if sample is not None and sample > len(made.rows):
+            made.more(sample - len(made.rows))
+        made.write(design)
+    elif shown.exists():
+        raise FileExistsError(f"{shown} is there already, but no {design}; move the sheet, or choose another --sheet.")
+    if not begun or listed < len(made.rows):
+        examined = named.read(where, named.source(images, table, text), calibrator=calibrator, seed=seed, device=device)
+        if not begun:
+            made = begin(examined.found, sample=sample or SAMPLE, random_state=seed)
+            made.write(design)
+        write_table(made.sheet(examined.items), shown)
+    verdict = made.verdict() if made.answers else None
+    cutoff = None if verdict is None or precision is None else verdict.cutoff(precision)
+    _report(made, verdict, {"precision": precision, "cutoff": cutoff} if precision else {}, out, as_json, shown)
+
+
+def _report(
+    made: Audit, verdict: Verdict | None, wanted: dict[str, float | None], out: Path | None, as_json: bool, sheet: Path
+) -> None:
+    """Print what the answers prove, and what to do next."""
+    facts = {"drawn": len(made.rows), "open": len(made.open), "sheet": str(sheet)}
+    facts |= {"verdict": None if verdict is None else verdict.to_dict() | wanted}
+    if out is not None:
+        out.write_text(json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
+    if as_json:
+        print(json.dumps(facts, indent=1, ensure_ascii=False))
+        return
+    if verdict is None:
+        print(f"Drawn: {len(made.rows):,} of {len(made):,} labels")
+    else:
+        print(verdict)
+        _print_cutoffs(verdict)
+        if wanted:
+            found = wanted["cutoff"]
+            print(
+                f"No cut-off is proven to have a precision of {wanted['precision']:.0%}."
+                if found is None
+                else f"Precision of {wanted['precision']:.0%} or more: where p_wrong is {found:.3g} or more"
+            )
+    if len(made.open):
+        print(f"To check: {len(made.open):,} labels, from the top of {sheet}: write into its column true_class")
+        print(f"  one of {', '.join(map(str, made.class_names))}; 'cannot tell'; or 'none' where no class is right.")
+        print("Then run the same command again.")
+
+
+def _print_cutoffs(verdict: Verdict) -> None:
+    print(f"Wrong among the labels from a cut-off on, with {verdict.level:.0%} intervals:")
+    print(f"  {'p_wrong':>10} {'labels':>8} {'checked':>8}  share that is wrong")
+    for row in verdict.precision.itertuples(index=False):
+        share = f"{row.precision:.1%} ({row.precision_low:.1%} to {row.precision_high:.1%})"
+        print(f"  {row.cutoff:>10.3g} {row.labels:>8,} {row.checked:>8,}  {share}")
+    print("Wrong by given label:")
+    for name, count in verdict.wrong.by_class.items():
+        print(f"  {name}: {count}")

@@ -1,0 +1,121 @@
+"""`truelabel audit` as a curator calls it."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import truelabel as tl
+from shell import call, fails
+from truelabel.labels import Audit, Count, LabelIssues, WrongLabels, examined
+
+NAMES = ("cat", "dog")
+N = 120
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> SimpleNamespace:
+    """A folder of 120 examined texts, a quarter of whose labels are wrong, and nearly all of these found."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(N) % 2
+    wrong = rng.random(N) < 0.25
+    given = np.where(wrong, 1 - truth, truth)
+    p_wrong = np.where(wrong, rng.uniform(0.4, 1, N), rng.uniform(0, 0.5, N))
+    probs = np.where(np.arange(2) == given[:, None], 1 - p_wrong[:, None], p_wrong[:, None]).astype(np.float32)
+    ids = np.array([f"t{k}" for k in range(N)], dtype=object)
+    said = tl.Predictions(probs, rng.normal(size=(N, 2)), labels=given, ids=ids, class_names=NAMES)
+    title = np.array(NAMES, dtype=object)
+    table = pd.DataFrame({"id": ids, "given": title[given], "suggested": title[probs.argmax(1)], "p_wrong": p_wrong})
+    counts = WrongLabels(Count(1.0, 0.0, 2.0, N), {name: Count(1.0, 0.0, 2.0, N) for name in NAMES})
+    found = LabelIssues(table.iloc[np.argsort(-p_wrong)], given, probs, counts, np.eye(2), NAMES, None)
+    pd.DataFrame({"title": [f"text {k}" for k in range(N)]}).to_csv(tmp_path / "texts.csv", index=False)
+    source = {"kind": "text", "table": str(tmp_path / "texts.csv"), "columns": ["title"]}
+    folder = examined(said, found, source).write(tmp_path / "cleaned")
+    return SimpleNamespace(folder=folder, sheet=folder / "audit.csv", truth=title[truth], wrong=wrong)
+
+
+def fill(case: SimpleNamespace, rows: slice = slice(None)) -> None:
+    """Do a person's work."""
+    sheet = pd.read_csv(case.sheet, dtype={"true_class": str}, keep_default_na=False)
+    chosen = sheet.index[rows]
+    sheet.loc[chosen, "true_class"] = case.truth[sheet.loc[chosen, "row"]]
+    sheet.to_csv(case.sheet, index=False)
+
+
+def test_the_first_call_writes_a_sheet_that_shows_the_instances_and_no_belief(case: SimpleNamespace) -> None:
+    printed = call("audit", case.folder, "--sample", 30)
+    sheet = pd.read_csv(case.sheet, keep_default_na=False)
+    assert list(sheet.columns) == ["row", "id", "given", "title", "true_class"]
+    assert len(sheet) == 30
+    assert (sheet["true_class"] == "").all()
+    assert (sheet["title"] == "text " + sheet["row"].astype(str)).all()
+    assert (sheet["id"] == "t" + sheet["row"].astype(str)).all()
+    assert "Drawn: 30 of 120 labels" in printed
+    assert "one of cat, dog; 'cannot tell'; or 'none'" in printed
+
+
+def test_a_filled_sheet_gives_the_verdict(case: SimpleNamespace, tmp_path: Path) -> None:
+    call("audit", case.folder, "--sample", N)
+    fill(case)
+    out = tmp_path / "verdict.json"
+    printed = call("audit", case.folder, "--precision", 0.9, "--out", out)
+    assert f"Wrong: {case.wrong.sum()} of 120" in printed
+    assert "Safe: replace labels by the suggestions" in printed
+    assert "Precision of 90% or more: where p_wrong is" in printed
+    assert "To check" not in printed
+    written = json.loads(out.read_text())
+    assert written["verdict"]["wrong"]["low"] == written["verdict"]["wrong"]["high"] == case.wrong.sum()
+    assert json.loads(call("audit", case.folder, "--precision", 0.9, "--json")) == written
+
+
+def test_half_a_sheet_counts_and_answers_outlive_it(case: SimpleNamespace) -> None:
+    call("audit", case.folder, "--sample", 40)
+    fill(case, slice(15))
+    printed = call("audit", case.folder)
+    assert "Checked: 15 of 120 labels" in printed
+    assert "To check: 25 labels" in printed
+    case.sheet.unlink()
+    again = json.loads(call("audit", case.folder, "--json"))
+    assert (again["drawn"], again["open"], again["verdict"]["answered"]) == (40, 25, 15)
+    assert (pd.read_csv(case.sheet, keep_default_na=False)["true_class"] != "").sum() == 15
+
+
+def test_more_labels_join_the_sheet_below_those_that_are_checked(case: SimpleNamespace) -> None:
+    call("audit", case.folder, "--sample", 30)
+    fill(case)
+    before = pd.read_csv(case.sheet)
+    printed = call("audit", case.folder, "--sample", 50)
+    assert "To check: 20 labels" in printed
+    after = pd.read_csv(case.sheet)
+    pd.testing.assert_frame_equal(after[:30], before)
+    assert after["true_class"][30:].isna().all()
+    assert len(Audit.read(case.folder / "audit.jsonl").answers) == 30
+
+
+def test_mistakes_give_one_line(
+    case: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def complaint(*words: object) -> str:
+        return fails(monkeypatch, capsys, "audit", *words)
+
+    assert "--precision is a share between 0 and 1, not 2" in complaint(case.folder, "--precision", 2)
+    assert "must end in .csv" in complaint(case.folder, "--sheet", "s.xlsx")
+    assert "must end in .json" in complaint(case.folder, "--out", "v.txt")
+    assert "There is no folder or file" in complaint(tmp_path / "nowhere")
+    case.sheet.write_text("mine")
+    assert "is there already, but no" in complaint(case.folder)
+    assert case.sheet.read_text() == "mine"
+    case.sheet.unlink()
+    call("audit", case.folder, "--sample", 30)
+    assert "30 labels are drawn already; --sample may only grow" in complaint(case.folder, "--sample", 20)
+    sheet = pd.read_csv(case.sheet, keep_default_na=False)
+    sheet.assign(true_class="cow").to_csv(case.sheet, index=False)
+    assert "line 2 of" in (said := complaint(case.folder))
+    assert "'cow' is none of the classes (cat, dog)" in said
+
+
+def test_help_has_examples() -> None:
+    assert call("audit", "--help").count("truelabel audit") >= 3
