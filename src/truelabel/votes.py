@@ -128,9 +128,7 @@ class Votes:
         return made
 
     @classmethod
-    def from_counts(
-        cls, counts: Any, *, class_names: Sequence[str] | None = None, instances: Any = None
-    ) -> Votes:
+    def from_counts(cls, counts: Any, *, class_names: Sequence[str] | None = None, instances: Any = None) -> Votes:
         """Build from an n×c table that says how many people gave each instance each class.
 
         Examples

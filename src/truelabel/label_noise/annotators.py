@@ -1,10 +1,10 @@
 """Several annotators: how well each of them labels, and what the true classes are, by expectation–maximisation.
 
-The model: an instance has class y with probability p(y | x), or the class's share where nothing else is known. Annotator
-j gives it class k with probability T_j[y, k]. Annotators are alike: each of T_j's rows is drawn around that of an
-average annotator who makes as many mistakes as j, and how many mistakes j makes is drawn around the average. How alike
-they are is estimated, so that of somebody with three votes the average is believed, and of somebody with a thousand
-those votes. Votes for one instance depend on each other; see `Dependence`.
+The model: an instance has class y with probability p(y | x), or the class's share where nothing else is known.
+Annotator j gives it class k with probability T_j[y, k]. Annotators are alike: each row of T_j is drawn around that of
+an average annotator who makes as many mistakes as j, and how many mistakes j makes is drawn around the average. How
+alike they are is estimated. So an annotator with three votes is taken to be like the average one, and one with a thousand is
+judged by these. Votes for one instance may depend on each other; see `Dependence`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class Annotators:
     log_likelihood: float
 
     @classmethod
-    def estimate(cls, votes: Votes, prior: Array | None = None, *, dependent: bool = True) -> Annotators:
+    def estimate(
+        cls, votes: Votes, prior: Array | None = None, *, start: Array | None = None, dependent: bool = True
+    ) -> Annotators:
         """Estimate the annotators and the true classes together.
 
         Parameters
@@ -74,6 +76,8 @@ class Annotators:
         prior : (n, c) array, optional
             p(y | x) of somebody who has not seen the votes for that instance. By default the shares of the classes,
             which are estimated.
+        start : (n, c) array, optional
+            p(y | x, votes) to start from. By default the shares of the votes, with one vote more by `prior`.
         dependent : bool, default True
             Whether votes for one instance may depend on each other beyond its class.
         """
@@ -81,7 +85,7 @@ class Annotators:
             raise ValueError(
                 f"prior has shape {prior.shape}, but there are {len(votes)} instances and {votes.n_classes} classes."
             )
-        independent = _fit(votes, prior, None, None)
+        independent = _fit(votes, prior, None, start)
         if not dependent or votes.per_instance.max() < 2:
             return independent
         # From there, so that votes which agree are first taken to agree because of their class.
@@ -196,7 +200,7 @@ def _average(expected: Array) -> Array:
 
 
 def _with_quality(average: Array, quality: Array, usual: Array) -> Array:
-    """Return the average confusion for each annotator with the odds of a mistake as many times as high as theirs are."""
+    """Return the average confusion for each annotator, with the odds of a mistake multiplied to give their quality."""
     times = (1 - quality) / quality * usual / (1 - usual)
     right = np.diag(average)
     scaled = times[:, None, None] * average

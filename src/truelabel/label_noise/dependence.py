@@ -14,8 +14,8 @@ from scipy.special import gammaln, logsumexp
 from truelabel.arrays import Array, Ints
 from truelabel.label_noise.transition import TINY
 
-# Votes after which an instance's own shares weigh as much as its class: independent votes, then in steps of √2 down to 1.
-# Below that, votes would hardly depend on the class at all.
+# Votes after which an instance's own shares weigh as much as its class: endless for independent votes, then in steps of
+# √2 down to 1. Below that, votes would hardly depend on the class at all.
 CONCENTRATIONS = (np.inf, *(2.0 ** np.arange(10, -0.5, -0.5)))
 
 
@@ -46,7 +46,7 @@ class Dependence:
         times = self.times[:, None]
         joint = gammaln(alpha + times) - gammaln(alpha) - times * np.log(share)
         whole = gammaln(concentration + self.total) - gammaln(concentration)
-        return np.asarray(self.which @ joint) - whole[:, None]
+        return np.asarray(self.which @ joint - whole[:, None])
 
     def likelier(self, alone: Array, average: Array, log_prior: Array, now: float) -> float:
         """Return the concentration next to `now`, or `now` itself, under which the votes are likeliest.

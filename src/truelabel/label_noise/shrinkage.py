@@ -7,8 +7,8 @@ from scipy.special import gammaln
 
 from truelabel.arrays import Array
 
-# Votes that the common shares are worth: from "each group is its own" to "all groups are alike", in steps of √2.
-STRENGTHS = 2.0 ** np.arange(-1, 10.5, 0.5)
+# Votes that the common shares are worth: from "each group is its own" to "all groups are alike", in steps of 2.
+STRENGTHS = 2.0 ** np.arange(-1, 11)
 
 
 def log_likelihood(counts: Array, mean: Array, strength: float) -> Array:
@@ -20,8 +20,10 @@ def log_likelihood(counts: Array, mean: Array, strength: float) -> Array:
 
 
 def strength(counts: Array, mean: Array, tried: Array = STRENGTHS) -> float:
-    """Return the strength with which groups of counts (…, c) are from Dir(strength · mean), of those tried the likeliest."""
-    fits = [float(log_likelihood(counts, mean, one).sum()) for one in tried]
+    """Return the likeliest strength, of those tried, where shares of groups (…, c) are from Dir(strength · mean)."""
+    counts, mean = np.broadcast_arrays(counts, mean)
+    some = counts.sum(axis=-1) > 0
+    fits = [float(log_likelihood(counts[some], mean[some], one).sum()) for one in tried]
     return float(tried[int(np.argmax(fits))])
 
 

@@ -1,6 +1,7 @@
 """Finding and correcting wrong labels: table in, table out."""
 
 from truelabel.labels.cleanlab import from_cleanlab, to_cleanlab
+from truelabel.labels.consensus import Consensus, consensus
 from truelabel.labels.correct import CorrectedLabels, correct_labels
 from truelabel.labels.examined import Examined, examined
 from truelabel.labels.files import to_label_studio, write_label_studio, write_table
@@ -8,8 +9,10 @@ from truelabel.labels.issues import LabelIssues, MultiLabelIssues, examine, find
 from truelabel.labels.items import Items, items_of
 from truelabel.labels.multilabel import MultiLabel
 from truelabel.labels.wrong import Count, WrongLabels
+from truelabel.votes import Votes
 
 __all__ = [
+    "Consensus",
     "CorrectedLabels",
     "Count",
     "Examined",
@@ -17,7 +20,9 @@ __all__ = [
     "LabelIssues",
     "MultiLabel",
     "MultiLabelIssues",
+    "Votes",
     "WrongLabels",
+    "consensus",
     "correct_labels",
     "examine",
     "examined",
