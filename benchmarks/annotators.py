@@ -8,11 +8,11 @@ are taken; labelme, which has no more than 3, is thinned to 2 as well. Five draw
 the seeds of the networks. Nothing is chosen by the true classes, which only measure.
 
 Methods that ask who gave a label get a slot's number as a name for cifar10h's anonymous votes. cleanlab is given
-out-of-fold probabilities by heads that learn the majority's label, as its own tutorial does, and, in another column, by
-the experts that truelabel ends with. Measured: accuracy, mean log-likelihood of the true class (probabilities below 1e-6
-count as 1e-6; majority's are shares with one vote more that all classes share; cleanlab gives one number per instance,
-the rest is shared by the other classes), and on labelme Spearman's correlation of the annotators' quality with the share
-of their labels that are right, of those with at least ten.
+out-of-fold probabilities by heads that learn the majority's label, and, in another column, by the experts that
+truelabel ends with. Measured: accuracy; mean log-likelihood of the true class (probabilities below 1e-6 count as 1e-6;
+those of majority vote are shares with one vote more that all classes share; cleanlab gives one number per instance, and
+the rest is shared by the other classes); and on labelme Spearman's correlation of the annotators' quality with the
+share of their labels that are right, of those with at least ten.
 """
 
 from __future__ import annotations
@@ -166,10 +166,10 @@ COLUMNS: dict[str, Callable[[Material, dict[str, Any]], Answer]] = {
     "Dawid–Skene": dawid_skene,
     "GLAD": glad,
     "cleanlab": lambda made, shared: cleanlab(made, heads_of_majority(made, shared)),
+    "truelabel": truelabel,
     "cleanlab, our experts": lambda made, shared: cleanlab(made, np.asarray(ours(made, shared).expert_probs)),
     "experts alone": lambda made, shared: Answer(np.asarray(ours(made, shared).expert_probs)),
     "truelabel, votes alone": votes_alone,
-    "truelabel": truelabel,
 }
 
 
@@ -217,7 +217,8 @@ def table(path: Path, measure: str, times: float, digits: int) -> str:
         row = []
         for name in names:
             found = [times * r["columns"][name][measure] for r in records if measure in r["columns"].get(name, {})]
-            row.append(f"{np.mean(found):.{digits}f} ± {np.std(found):.{digits}f}" if found else "–")
+            fewer = f" ({len(found)} draw{'s' * (len(found) > 1)})" if len(found) < len(records) else ""
+            row.append(f"{np.mean(found):.{digits}f} ± {np.std(found):.{digits}f}{fewer}" if found else "–")
         if any(value != "–" for value in row):
             lines.append(f"| {cell} | {len(records)} | " + " | ".join(row) + " |")
     return "\n".join(lines)

@@ -265,7 +265,7 @@ def _names(value: Any, n: int, name: str, each: str) -> Array:
         raise ValueError(f"{name} has shape {array.shape}, but there are {n}; pass one name per {each}.")
     seen, count = np.unique(array, return_counts=True)
     if (count > 1).any():
-        raise ValueError(f"{name} has {seen[count > 1][0]!r} twice; give each {each} a name of its own.")
+        raise ValueError(f"{name} has {str(seen[count > 1][0])!r} twice; give each {each} a name of its own.")
     return array
 
 
@@ -302,7 +302,7 @@ def _places(values: Array, names: Any) -> Ints:
     places = index.get_indexer(pd.Index(values)) if index.is_unique else np.zeros(len(values), dtype=np.int64)
     if (places < 0).any():
         raise ValueError(
-            f"there is a label of instance {values[np.flatnonzero(places < 0)[0]]!r}, which is not among the "
+            f"there is a label of instance {str(values[np.flatnonzero(places < 0)[0]])!r}, which is not among the "
             f"{len(index)} instances; add it to them, or drop its labels."
         )
     return np.asarray(places, dtype=np.int64)
@@ -334,6 +334,6 @@ def _refuse_repeats(rows: Ints, columns: Ints, count: Ints, instances: Array, an
     if len(twice):
         instance, annotator = divmod(int(twice[0]), len(annotators))
         raise ValueError(
-            f"annotator {annotators[annotator]!r} labelled instance {instances[instance]!r} more than once; keep one "
-            "label of each annotator and instance, or leave the annotators out."
+            f"annotator {str(annotators[annotator])!r} labelled instance {str(instances[instance])!r} more than once; "
+            "keep one label of each annotator and instance, or leave the annotators out."
         )

@@ -3,8 +3,10 @@
 The model: an instance has class y with probability p(y | x), or the class's share where nothing else is known.
 Annotator j gives it class k with probability T_j[y, k]. Annotators are alike: each row of T_j is drawn around that of
 an average annotator who makes as many mistakes as j, and how many mistakes j makes is drawn around the average. How
-alike they are is estimated. So an annotator with three votes is taken to be like the average one, and one with a thousand is
-judged by these. Votes for one instance may depend on each other; see `Dependence`.
+alike they are is estimated. So an annotator with three votes is taken to be like the average one, and one with a
+thousand is judged by these. The estimate is by the votes that are expected of each class; where classes are unsure,
+these differ less than votes do, so that annotators are taken to be rather more alike than they are. Votes for one
+instance may depend on each other; see `Dependence`.
 """
 
 from __future__ import annotations

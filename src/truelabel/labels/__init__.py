@@ -8,6 +8,7 @@ from truelabel.labels.files import to_label_studio, write_label_studio, write_ta
 from truelabel.labels.issues import LabelIssues, MultiLabelIssues, examine, find_label_issues
 from truelabel.labels.items import Items, items_of
 from truelabel.labels.multilabel import MultiLabel
+from truelabel.labels.vote_files import read_votes
 from truelabel.labels.wrong import Count, WrongLabels
 from truelabel.votes import Votes
 
@@ -29,6 +30,7 @@ __all__ = [
     "find_label_issues",
     "from_cleanlab",
     "items_of",
+    "read_votes",
     "to_cleanlab",
     "to_label_studio",
     "write_label_studio",
