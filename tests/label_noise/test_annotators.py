@@ -70,6 +70,14 @@ def test_an_annotator_with_few_votes_is_taken_to_be_like_the_others() -> None:
     assert (found.high - found.low)[:12].max() < 0.2
 
 
+def test_an_annotator_without_votes_is_taken_to_be_the_average_one(many: SimpleNamespace) -> None:
+    votes = Votes(np.hstack([many.matrix, np.full((len(many.truth), 1), -1)]))
+    found = Annotators.estimate(votes)
+    np.testing.assert_allclose(found.probs, many.found.probs, atol=1e-3)
+    np.testing.assert_allclose(found.confusion[-1], found.average)
+    assert found.low[-1] < found.quality[-1] == pytest.approx(found.quality[:-1].mean(), abs=0.02)
+
+
 def test_what_the_features_say_settles_ties() -> None:
     votes = Votes([[0, 1]] * 4 + [[0, 0]] * 8 + [[1, 1]] * 8)
     prior = np.array([[0.9, 0.1]] * 2 + [[0.1, 0.9]] * 2 + [[0.5, 0.5]] * 16)

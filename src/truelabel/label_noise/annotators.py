@@ -129,17 +129,11 @@ class Skill:
         As in `Annotators`.
     expected : (a, c, c) array
         Votes of each annotator by (expected) true class and class given.
-    usual : (a,) array
-        The quality of an average annotator with the same instances.
-    alike : float
-        Votes that `usual` is worth in an annotator's quality.
     """
 
     confusion: Array
     average: Array
     expected: Array
-    usual: Array
-    alike: float
 
     @property
     def by_label(self) -> Array:
@@ -150,11 +144,14 @@ class Skill:
     def quality(self, probs: Array, votes: Votes) -> tuple[Array, Array, Array]:
         """Return each annotator's quality with the bounds of its interval.
 
+        It is shrunk to the quality of all, whichever classes each of them met: that needs no confusion to be right.
         Two things are unsure: quality, given which of the labels are right, and which of them are.
         """
         right, total = _right(self.expected)
-        a, b = right + self.alike * self.usual, total - right + self.alike * (1 - self.usual)
-        mean, size = a / (a + b), a + b
+        both, all_of_them = np.stack([right, total - right], axis=1), right.sum() / total.sum()
+        common = np.array([all_of_them, 1 - all_of_them])
+        alike = strength(both, common) if len(both) > 1 else 0.0
+        mean, size = shrunk(both, common, alike)[:, 0], total + alike
         p = probs[votes.rows, votes.labels]
         doubt = np.bincount(votes.columns, weights=votes.count * p * (1 - p), minlength=len(mean)) / size**2
         variance = mean * (1 - mean) / (size + 1) + doubt
@@ -177,15 +174,17 @@ def maximise(votes: Votes, probs: Array) -> Skill:
     expected = given.transpose(0, 2, 1)  # by true class and class given
     average = _average(expected.sum(axis=0))
     right, total = _right(expected)
-    usual = (expected.sum(axis=2) @ np.diag(average)) / np.maximum(total, TINY)
     if votes.n_annotators == 1:
-        return Skill(average[None], average, expected, usual, 0.0)
+        return Skill(average[None], average, expected)
+    # What the average annotator's quality would be with the instances of each; somebody without votes is that one.
+    of_class = np.where(total[:, None] > 0, expected.sum(axis=2), 1.0)
+    usual = of_class @ np.diag(average) / of_class.sum(axis=1)
     both = np.stack([right, total - right], axis=1)
     mean = np.stack([usual, 1 - usual], axis=1)
     alike = strength(both, mean)
     own = shrunk(both, mean, alike)
     centre = _with_quality(average, own[:, 0], usual)
-    return Skill(shrunk(expected, centre, strength(expected, centre)), average, expected, usual, alike)
+    return Skill(shrunk(expected, centre, strength(expected, centre)), average, expected)
 
 
 def _right(expected: Array) -> tuple[Array, Array]:
