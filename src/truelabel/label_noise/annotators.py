@@ -14,8 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
-from scipy.stats import beta
+from scipy.special import betaincinv, logsumexp
 
 from truelabel.arrays import Array
 from truelabel.label_noise.dependence import Dependence
@@ -156,7 +155,7 @@ class Skill:
         doubt = np.bincount(votes.columns, weights=votes.count * p * (1 - p), minlength=len(mean)) / size**2
         variance = mean * (1 - mean) / (size + 1) + doubt
         worth = np.maximum(mean * (1 - mean) / np.maximum(variance, TINY) - 1, 1e-3)
-        low, high = (beta.ppf(q, mean * worth, (1 - mean) * worth) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+        low, high = (betaincinv(mean * worth, (1 - mean) * worth, q) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
         return mean, low, high
 
 
