@@ -1,13 +1,13 @@
 """Finding and correcting wrong labels: table in, table out."""
 
 from truelabel.labels.cleanlab import from_cleanlab, to_cleanlab
-from truelabel.labels.consensus import Consensus, consensus
 from truelabel.labels.correct import CorrectedLabels, correct_labels
 from truelabel.labels.examined import Examined, examined
 from truelabel.labels.files import to_label_studio, write_label_studio, write_table
 from truelabel.labels.issues import LabelIssues, MultiLabelIssues, examine, find_label_issues
 from truelabel.labels.items import Items, items_of
 from truelabel.labels.multilabel import MultiLabel
+from truelabel.labels.several_annotators import Consensus, consensus
 from truelabel.labels.vote_files import read_votes
 from truelabel.labels.wrong import Count, WrongLabels
 from truelabel.votes import Votes
