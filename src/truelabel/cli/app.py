@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from truelabel import __version__
-from truelabel.cli import apply, audit, clean, correct, demo, fit, issues, listings, report, review, train
+from truelabel.cli import apply, audit, clean, consensus, correct, demo, fit, issues, listings, report, review, train
 from truelabel.cli.analyse import analyse
 from truelabel.cli.lab import lab
 
@@ -30,6 +30,7 @@ app.command("apply", rich_help_panel=ENGINEERS)(apply.apply)
 app.command("clean", rich_help_panel=CURATORS)(clean.clean)
 app.command("issues", rich_help_panel=CURATORS)(issues.issues)
 app.command("correct", rich_help_panel=CURATORS)(correct.correct)
+app.command("consensus", rich_help_panel=CURATORS)(consensus.consensus)
 app.command("report", rich_help_panel=CURATORS)(report.report)
 app.command("review", rich_help_panel=CURATORS)(review.review)
 app.command("audit", rich_help_panel=CURATORS)(audit.audit)

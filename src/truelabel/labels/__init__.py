@@ -9,10 +9,14 @@ from truelabel.labels.files import to_label_studio, write_label_studio, write_ta
 from truelabel.labels.issues import LabelIssues, MultiLabelIssues, examine, find_label_issues
 from truelabel.labels.items import Items, items_of
 from truelabel.labels.multilabel import MultiLabel
+from truelabel.labels.several_annotators import Consensus, consensus
+from truelabel.labels.vote_files import read_votes
 from truelabel.labels.wrong import Count, WrongLabels
+from truelabel.votes import Votes
 
 __all__ = [
     "Audit",
+    "Consensus",
     "CorrectedLabels",
     "Count",
     "Examined",
@@ -21,14 +25,17 @@ __all__ = [
     "MultiLabel",
     "MultiLabelIssues",
     "Verdict",
+    "Votes",
     "WrongLabels",
     "audit",
+    "consensus",
     "correct_labels",
     "examine",
     "examined",
     "find_label_issues",
     "from_cleanlab",
     "items_of",
+    "read_votes",
     "to_cleanlab",
     "to_label_studio",
     "write_label_studio",
