@@ -89,6 +89,13 @@ def test_the_other_grids_hold_what_their_tables_do():
     assert {c.method for c in load_grid("paper-transitions").cells if c.transitions} == {"ce"}
 
 
+def test_a_grid_that_stands_beside_the_papers_knn_runs_the_papers_knn():
+    for name in names():
+        if name.startswith("paper-"):
+            assert "knn" not in {cell.calibrator for cell in load_grid(name).cells}, name
+    assert "knn-paper" in {cell.calibrator for cell in load_grid("paper-post-processors").cells}
+
+
 def test_a_block_is_the_product_of_its_axes_and_a_rule_changes_some(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text("""

@@ -166,6 +166,14 @@ def test_calibrators_side_by_side():
     ]
 
 
+def test_the_papers_knn_is_the_vote_of_confident_predictions():
+    block = {"dataset": "food101", "method": "ce", "calibrator": ["knn", "knn-paper"]}
+    grid = parse_grid({"paper": ["real-post-processors"], "block": [block]}, "made")
+    found = summarise(to_frame(records(grid)), grid.paper).set_index("way")
+    assert found.loc["knn-paper", "paper_after"] == 67.25
+    assert found.loc["knn", "paper_after"] != 67.25  # none
+
+
 def test_rounds():
     grid = made(noise="clean", rounds=2)
     found = sheet(grid, to_frame(records(grid, by_round=[0.7, 0.6])), "rounds")
