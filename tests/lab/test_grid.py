@@ -64,6 +64,7 @@ def test_nobody_knows_the_rate_of_real_mistakes():
             if cell.dataset in ("food101", "clothing1m"):
                 assert "noise_rate" not in cell.settings("method")
                 assert cell.settings("method")["batch_size"] == 32
+                assert cell.settings("method")["augment"] == "crop-flip"
     epochs = {(c.dataset, c.method): c.settings("method")["epochs"] for c in load_grid("paper-real").cells}
     assert epochs["food101", "ce"] == 100
     assert epochs["food101", "rel"] == 50
