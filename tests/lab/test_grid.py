@@ -9,7 +9,16 @@ CONDITIONS = ["clean", "sn:0.2", "sn:0.8", "asn:0.2", "asn:0.4", "idn:0.2", "idn
 def test_the_grids_of_the_paper_are_there():
     assert set(names()) == {
         *("paper-table1", "paper-mnist", "paper-real", "paper-post-processors", "paper-label-correction"),
-        *("paper-priors", "paper-repeat", "paper-transitions", "paper-causalnl", "paper-time", "laptop", "smoke"),
+        *(
+            "paper-priors",
+            "paper-repeat",
+            "paper-transitions",
+            "paper-causalnl",
+            "paper-time",
+            "paper-gains",
+            "laptop",
+            "smoke",
+        ),
     }
 
 
@@ -103,6 +112,20 @@ def test_a_grid_that_stands_beside_the_papers_knn_runs_the_papers_knn():
         if name.startswith("paper-"):
             assert "knn" not in {cell.calibrator for cell in load_grid(name).cells}, name
     assert "knn-paper" in {cell.calibrator for cell in load_grid("paper-post-processors").cells}
+
+
+def test_rog_has_two_layers_to_weigh():
+    cells = [cell for cell in load_grid("paper-post-processors").cells if cell.calibrator == "rog"]
+    assert cells
+    assert all(cell.view == "logits" and "layers" not in cell.settings("calibrator") for cell in cells)
+
+
+def test_the_venn_table_has_its_grid():
+    grid = load_grid("paper-gains")
+    assert (grid.layout, grid.paper) == ("gains", ("gains",))
+    assert {(c.dataset, c.condition, c.calibrator) for c in grid.cells} == {
+        *(("cifar10", "sn:0.2", "npc-paper"), ("cifar10", "sn:0.2", "causalnl"))
+    }
 
 
 def test_a_block_is_the_product_of_its_axes_and_a_rule_changes_some(tmp_path):
