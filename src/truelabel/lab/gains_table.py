@@ -45,8 +45,8 @@ def gains_table(frame: pd.DataFrame, papers: tuple[str, ...]) -> tuple[Table, pd
     table = Table("Training instances by region", ["", "noise", "calibrator", *(f"({k})" for k in REGIONS), "net"])
     for _, row in made.iterrows():
         entries = [_entry(row, name) for name in (*REGIONS, "net")]
-        where = [Entry(row["method"] + ", " + row["data"]), Entry(titled(row["condition"])), Entry(row["way"])]
-        table.rows.append([*where, *entries])
+        titles = (f"{row['method']}, {row['data']}", titled(row["condition"]), row["way"])
+        table.rows.append([*map(Entry, titles), *entries])
     return table, made
 
 
