@@ -67,6 +67,15 @@ def test_the_papers_grids_train_the_released_networks():
             assert all(c.network == released[c.dataset] for c in load_grid(name).cells), name
 
 
+def test_the_learning_rate_of_causalnl_falls_when_it_does_in_the_released_experiments():
+    for name in names():
+        for cell in load_grid(name).cells if name.startswith("paper-") else ():
+            if cell.method == "causalnl":
+                method = methods.build("causalnl", **cell.settings("method"))
+                real = cell.dataset in ("food101", "clothing1m")
+                assert method.at(method.decay_from) == (int(0.6 * method.epochs) if real else 80), (name, cell.title)
+
+
 def test_nobody_knows_the_rate_of_real_mistakes():
     for name in ("paper-real", "paper-post-processors"):
         for cell in load_grid(name).cells:
