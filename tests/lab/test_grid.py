@@ -96,9 +96,8 @@ def test_the_laptop_grid_is_table_1_in_small():
     assert {c.calibrator for c in cells} == {"npc", "npc-paper"}
     assert len(cells) == 2 * len({c.classifier_key for c in cells}) == 2 * 702
     epochs = {c.method: c.settings("method")["epochs"] for c in cells}
-    shares = {"cores2": 1 / 2, "causalnl": 3 / 4}  # of the released experiments' 200: 100 and 150
     for method in set(methods.PAPER) - {"rel"}:
-        assert epochs[method] == 80 * shares.get(method, 1), method
+        assert epochs[method] == (40 if method == "cores2" else 80), method
 
 
 def test_rel_of_the_laptop_grid_takes_its_steps_before_its_rate_falls():
