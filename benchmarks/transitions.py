@@ -4,6 +4,7 @@
     python benchmarks/transitions.py --out transitions.jsonl --summary       # print the tables, run nothing
     python benchmarks/transitions.py --root DATA --out transitions.jsonl --summary --figures docs/images
     python benchmarks/transitions.py --dataset digits --subset 1000 --epochs 10 --seeds 0 --out trial.jsonl
+    python benchmarks/transitions.py --root DATA --out causalnl.jsonl --only CausalNL   # one estimator alone
 
 Every estimator sees the same instances with the same noisy labels, and an MLP on the pixels is the network of all:
 
@@ -56,6 +57,7 @@ def main() -> None:
     parser.add_argument("--subset", type=int, default=5000, help="training instances (default 5000)")
     parser.add_argument("--epochs", type=int, default=40, help="of every network; Forward and DualT train two")
     parser.add_argument("--noises", nargs="+", default=[*NOISES], help=f"noises (default {' '.join(NOISES)})")
+    parser.add_argument("--only", nargs="+", choices=[*METHODS], help="these methods alone, and no NPC")
     parser.add_argument("--summary", action="store_true", help="print the tables and run nothing")
     parser.add_argument("--figures", type=Path, help="folder for heat maps of the first seed, one figure a noise")
     options = parser.parse_args()
@@ -67,6 +69,7 @@ def main() -> None:
         for seed in options.seeds:
             for kind in options.noises:
                 done = {estimator for noise, number, estimator in records if (noise, number) == (kind, seed)}
+                done |= _left_out(options.only)
                 for found in run(kind, seed, done, options):
                     record = wanted | {"noise": kind, "seed": seed} | found
                     records[_key(record)] = record
@@ -93,7 +96,7 @@ def run(kind: str, seed: int, done: set[str], options: argparse.Namespace) -> It
             began = time.process_time()
             trained = methods.build(name, epochs=options.epochs).fit(split, "mlp", seed=seed, progress=False)
             yield _record(title, trained.transition, truth, time.process_time() - began)
-    left = [recipe for recipe, title in RECIPES.items() if f"{title}, T from H" not in done]
+    left = [recipe for recipe, title in RECIPES.items() if _last(title) not in done]
     if left:
         began = time.process_time()
         classifier = methods.CE(epochs=options.epochs).fit(split, "mlp", seed=seed, progress=False)
@@ -120,7 +123,7 @@ def of_npc(recipe: Any, said: Predictions, truth: np.ndarray, classes: np.ndarra
     }
     name = RECIPES[recipe]
     for title, matrix in reversed(npc_transitions(npc, found, name).items()):
-        from_h = title == f"{name}, T from H"
+        from_h = title == _last(name)
         yield _record(title, matrix, truth, seconds) | (facts if from_h else {})
 
 
@@ -161,6 +164,18 @@ def draw(records: list[Record], kind: str, options: argparse.Namespace) -> None:
     figure = draw_transitions(matrices, names, title, truth=np.array(found[0]["truth"]))
     paths = save_figure(figure, options.figures, f"transitions-{kind.partition(':')[0]}")
     print("Figure:", *paths)
+
+
+def _left_out(only: list[str] | None) -> set[str]:
+    """Return the estimators that need not be run where some methods alone are wanted."""
+    if only is None:
+        return set()
+    return {IDENTITY, *METHODS, *map(_last, RECIPES.values())} - set(only)
+
+
+def _last(recipe: str) -> str:
+    """Return the name of the estimate that a recipe yields last."""
+    return f"{recipe}, T from H"
 
 
 def _features(pixels: np.ndarray, seed: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from truelabel.calibrators.npc import VotePrior
 
 C, D = 3, 4
 NEEDS_NOTHING = {"identity", "temperature"}
-SEEDED = {"rog", "lrt", "mlc", "causalnl", "npc", "npc-paper"}
+SEEDED = {"knn-paper", "rog", "lrt", "mlc", "causalnl", "npc", "npc-paper"}
 
 
 def blobs(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -48,6 +48,7 @@ def trusted() -> Predictions:
 def settings(name: str) -> dict[str, Any]:
     """Return what makes a calibrator quick, and what it cannot do without."""
     quick: dict[str, dict[str, Any]] = {
+        "knn-paper": {"batch_size": 30},
         "lrt": {"epochs": 3, "batch_size": 32},
         "mlc": {"epochs": 3, "batch_size": 32, "trusted": trusted()},
         "causalnl": {"epochs": 2, "batch_size": 32, "noise_rate": 0.25},
@@ -67,9 +68,9 @@ def fitted(name: str) -> Calibrator:
     return build(name).fit(said())
 
 
-def test_the_nine_calibrators_are_there() -> None:
+def test_the_ten_calibrators_are_there() -> None:
     assert list(calibrators.NAMES) == [
-        *("identity", "temperature", "knn", "rog", "lrt", "mlc", "causalnl", "npc", "npc-paper"),
+        *("identity", "temperature", "knn", "knn-paper", "rog", "lrt", "mlc", "causalnl", "npc", "npc-paper"),
     ]
     paper, default = calibrators.build("npc-paper"), calibrators.build("npc")
     assert isinstance(paper, NPC)

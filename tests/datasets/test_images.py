@@ -49,6 +49,15 @@ def test_the_middle_is_kept(tmp_path):
     np.testing.assert_allclose(inner, np.broadcast_to(normalised((255,) * 3)[:, None, None], (3, 4, 4)), atol=1e-5)
 
 
+def test_the_whole_image_has_the_middle_in_its_middle(tmp_path):
+    picture = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    Image.fromarray(picture).save(tmp_path / "a.png")
+    lazy = LazyImages(tmp_path, ["a.png"], size=8, crop=4)
+    whole = lazy.uncropped(np.array([0]))
+    np.testing.assert_allclose(whole[0], normalised(picture).transpose(2, 0, 1), atol=1e-5)
+    np.testing.assert_array_equal(whole[:, :, 2:6, 2:6], lazy[:])
+
+
 def test_grey_and_transparent_images_become_colour(tmp_path):
     Image.new("L", (5, 5), 100).save(tmp_path / "grey.png")
     Image.new("RGBA", (5, 5), (1, 2, 3, 4)).save(tmp_path / "alpha.png")

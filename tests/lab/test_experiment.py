@@ -26,6 +26,14 @@ def test_the_figures_are_those_of_the_parts_put_together_by_hand(tiny, place):
     assert record.result["fitted"] == np.mean(train.hard == noisy.labels)
     assert record.result["noise_rate"] == noisy.rate
     assert record.result["repair"] == np.mean(classes[noisy.flipped] == data.train.labels[noisy.flipped])
+    y, right = data.train.labels, noisy.labels == data.train.labels
+    regions = ((0, 0), (0, 1), (1, 1), (1, 0))  # whether the classifier hits, and the calibrator
+    counted = [
+        np.sum((right == label) & ((train.hard == y) == before) & ((classes == y) == after))
+        for label in (True, False)
+        for before, after in regions
+    ]
+    assert [record.result[f"gains_{region}"] for region in "abcdefgh"] == counted
     assert (record.result["n"], record.result["n_test"], record.result["epochs"]) == (80, 60, 2)
 
 
@@ -107,6 +115,24 @@ def test_errors_of_transition_matrices(tiny, place):
     trained = methods.CE(epochs=2, batch_size=32).fit(data.train.with_labels(noisy), "mlp", seed=0, progress=False)
     counted = count_transition(trained.predictions(data.train).hard, noisy.labels, 10)
     assert plain["t_counted"] == transition_error(counted, noisy.transition).squared
+
+
+def test_rog_weighs_the_hidden_layer_and_the_logits(tiny, place):
+    import torch
+
+    from truelabel.lab import stages
+
+    cell = tiny(calibrator="rog", view="logits", subset=400)
+    trained, _ = stages.classifier(cell, place)
+    train, test = stages.predictions(cell, place, trained)
+    for said in (train, test):
+        logits = torch.from_numpy(said.views["features"]).softmax(dim=1)
+        np.testing.assert_allclose(logits, said.probs, atol=1e-5)
+    rog = calibrators.RoG(random_state=0).fit(train)
+    assert set(rog.weights_) == {"hidden", "features"}
+    assert sum(rog.weights_.values()) == pytest.approx(1)
+    truth = stages.load(cell, place).test.labels
+    assert run_cell(cell, place).result["after"] == np.mean(rog.predict(test) == truth)
 
 
 def test_a_method_and_a_calibrator_may_be_told_true_labels(tiny, place):

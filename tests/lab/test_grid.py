@@ -9,7 +9,16 @@ CONDITIONS = ["clean", "sn:0.2", "sn:0.8", "asn:0.2", "asn:0.4", "idn:0.2", "idn
 def test_the_grids_of_the_paper_are_there():
     assert set(names()) == {
         *("paper-table1", "paper-mnist", "paper-real", "paper-post-processors", "paper-label-correction"),
-        *("paper-priors", "paper-repeat", "paper-transitions", "paper-causalnl", "paper-time", "laptop", "smoke"),
+        *(
+            "paper-priors",
+            "paper-repeat",
+            "paper-transitions",
+            "paper-causalnl",
+            "paper-time",
+            "paper-gains",
+            "laptop",
+            "smoke",
+        ),
     }
 
 
@@ -23,7 +32,7 @@ def test_table_1_has_its_351_cells_and_five_seeds():
         for method in methods.PAPER
     }
     assert {c.noise_seed for c in cells} == {c.training_seed for c in cells} == {0, 1, 2, 3, 4}
-    assert all(c.subset is None and c.network is None for c in cells)
+    assert all(c.subset is None for c in cells)
 
 
 def test_the_papers_methods_are_told_the_true_rate_and_the_papers_settings():
@@ -50,12 +59,30 @@ def test_grids_share_the_cells_that_are_the_same():
     assert keys("paper-real") == keys("paper-post-processors", "clean npc-paper")
 
 
+def test_the_papers_grids_train_the_released_networks():
+    released = {"mnist": "cnn-released", "fashion-mnist": "cnn-released", "cifar10": "cnn-9-released"}
+    released |= {"food101": "resnet50", "clothing1m": "resnet50"}
+    for name in names():
+        if name.startswith("paper-") and name != "paper-causalnl":
+            assert all(c.network == released[c.dataset] for c in load_grid(name).cells), name
+
+
+def test_the_learning_rate_of_causalnl_falls_when_it_does_in_the_released_experiments():
+    for name in names():
+        for cell in load_grid(name).cells if name.startswith("paper-") else ():
+            if cell.method == "causalnl":
+                method = methods.build("causalnl", **cell.settings("method"))
+                real = cell.dataset in ("food101", "clothing1m")
+                assert method.at(method.decay_from) == (int(0.6 * method.epochs) if real else 80), (name, cell.title)
+
+
 def test_nobody_knows_the_rate_of_real_mistakes():
     for name in ("paper-real", "paper-post-processors"):
         for cell in load_grid(name).cells:
             if cell.dataset in ("food101", "clothing1m"):
                 assert "noise_rate" not in cell.settings("method")
                 assert cell.settings("method")["batch_size"] == 32
+                assert cell.settings("method")["augment"] == "crop-flip"
     epochs = {(c.dataset, c.method): c.settings("method")["epochs"] for c in load_grid("paper-real").cells}
     assert epochs["food101", "ce"] == 100
     assert epochs["food101", "rel"] == 50
@@ -68,6 +95,16 @@ def test_the_laptop_grid_is_table_1_in_small():
     assert len(found) == 2 * 9 * 13 * 3
     assert {c.calibrator for c in cells} == {"npc", "npc-paper"}
     assert len(cells) == 2 * len({c.classifier_key for c in cells}) == 2 * 702
+    epochs = {c.method: c.settings("method")["epochs"] for c in cells}
+    for method in set(methods.PAPER) - {"rel"}:
+        assert epochs[method] == (40 if method == "cores2" else 80), method
+
+
+def test_rel_of_the_laptop_grid_takes_its_steps_before_its_rate_falls():
+    rel = next(c for c in load_grid("laptop").cells if c.method == "rel")
+    method = methods.build("rel", **rel.settings("method"))
+    steps = method.at(0.2) * round(0.9 * rel.subset / method.batch_size)
+    assert steps > 800
 
 
 def test_the_other_grids_hold_what_their_tables_do():
@@ -87,6 +124,27 @@ def test_the_other_grids_hold_what_their_tables_do():
     assert {c.rounds for c in load_grid("paper-repeat").cells} == {5}
     assert {c.network for c in load_grid("paper-causalnl").cells} == {"resnet34"}
     assert {c.method for c in load_grid("paper-transitions").cells if c.transitions} == {"ce"}
+
+
+def test_a_grid_that_stands_beside_the_papers_knn_runs_the_papers_knn():
+    for name in names():
+        if name.startswith("paper-"):
+            assert "knn" not in {cell.calibrator for cell in load_grid(name).cells}, name
+    assert "knn-paper" in {cell.calibrator for cell in load_grid("paper-post-processors").cells}
+
+
+def test_rog_has_two_layers_to_weigh():
+    cells = [cell for cell in load_grid("paper-post-processors").cells if cell.calibrator == "rog"]
+    assert cells
+    assert all(cell.view == "logits" and "layers" not in cell.settings("calibrator") for cell in cells)
+
+
+def test_the_venn_table_has_its_grid():
+    grid = load_grid("paper-gains")
+    assert (grid.layout, grid.paper) == ("gains", ("gains",))
+    assert {(c.dataset, c.condition, c.calibrator) for c in grid.cells} == {
+        *(("cifar10", "sn:0.2", "npc-paper"), ("cifar10", "sn:0.2", "causalnl"))
+    }
 
 
 def test_a_block_is_the_product_of_its_axes_and_a_rule_changes_some(tmp_path):

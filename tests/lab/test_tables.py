@@ -166,6 +166,14 @@ def test_calibrators_side_by_side():
     ]
 
 
+def test_the_papers_knn_is_the_vote_of_confident_predictions():
+    block = {"dataset": "food101", "method": "ce", "calibrator": ["knn", "knn-paper"]}
+    grid = parse_grid({"paper": ["real-post-processors"], "block": [block]}, "made")
+    found = summarise(to_frame(records(grid)), grid.paper).set_index("way")
+    assert found.loc["knn-paper", "paper_after"] == 67.25
+    assert found.loc["knn", "paper_after"] != 67.25  # none
+
+
 def test_rounds():
     grid = made(noise="clean", rounds=2)
     found = sheet(grid, to_frame(records(grid, by_round=[0.7, 0.6])), "rounds")
@@ -201,6 +209,32 @@ def test_time():
         ["training by tvr", "mnist", "IDN 20 %", "11.0 ± 1.0", "468.8"],
         ["npc-paper on ce", "mnist", "IDN 20 %", "1.0 ± 0.0", "28.2"],
     ]
+
+
+def test_gains_and_losses_stand_beside_the_papers_sixteen_figures():
+    axes = {"dataset": "cifar10", "noise": "sn:0.2", "seed": [0, 1, 2]}
+    block = axes | {"method": "ce", "calibrator": ["npc-paper", "causalnl"]}
+    grid = parse_grid({"paper": ["gains"], "layout": "gains", "block": [block]}, "t")
+    ours = {f"gains_{region}": 10 * (place + 1) for place, region in enumerate("abcdefgh")}
+    found = sheet(grid, to_frame(records(grid, **ours)))
+    head, rows = found.tables[0].head, found.tables[0].rows
+    assert head[:5] == ["", "noise", "calibrator", "(a)", "paper"]
+    assert [entry.text for entry in rows[0][:3]] == ["ce, cifar10", "SN 20 %", "npc-paper"]
+    assert [entry.text for entry in rows[0][3:-2:2]] == [f"{10 * k} ± 0" for k in range(1, 9)]
+    assert [row[-2].text for row in rows] == ["-40 ± 0"] * 2  # 20 + 60 - 40 - 80
+    theirs = [[entry.text for entry in row[4::2]] for row in rows]
+    assert theirs == [
+        ["8", "89", "39799", "86", "9035", "949", "15", "19", "933"],
+        ["39", "58", "32459", "7426", "2446", "7538", "31", "3", "167"],
+    ]
+    assert "figures of the paper, from the table of gains and losses" in found.notes[0]
+
+
+def test_gains_need_records_that_count_them():
+    grid = parse_grid({"layout": "gains", "block": [{"dataset": "mnist"}]}, "t")
+    done = [Record(cell, "ok", {"before": 0.5, "after": 0.5}) for cell in grid.cells]
+    with pytest.raises(ValueError, match="No record counts gains and losses"):
+        sheet(grid, to_frame(done))
 
 
 def test_two_runs_side_by_side(tmp_path):

@@ -13,6 +13,7 @@ import torch
 from truelabel import datasets, methods, noise
 
 EPOCHS = 4
+LONGER = {"rel": 60, "mlc": 25}  # to learn 300 digits: REL's SGD is slow, MLC has to learn to correct labels first
 
 
 def build(name: str, epochs: int = EPOCHS, batch_size: int = 32, noise_rate: float = 0.4) -> methods.Method:
@@ -80,9 +81,9 @@ class TestEveryMethod:
             digits.train.inputs[:300].reshape(300, 64), digits.train.labels[:300], tuple("0123456789")
         )
         extra = {"trusted": flat[:50]} if clean(name) else {}
-        trained = build(name, epochs=15, batch_size=16, noise_rate=0.1).fit(flat, **extra)
+        trained = build(name, epochs=LONGER.get(name, 15), batch_size=16, noise_rate=0.1).fit(flat, **extra)
         right = trained.predict_proba(digits.test.inputs.reshape(-1, 64)).argmax(axis=1) == digits.test.labels
-        assert right.mean() > 0.35  # chance is 0.1, and the SGD of rel is slow
+        assert right.mean() > 0.75  # chance is 0.1; all methods reach 0.8 to 0.93
 
     def test_records_every_epoch(self, name: str) -> None:
         history = fitted(name).history

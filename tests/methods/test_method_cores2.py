@@ -5,10 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from truelabel import methods
+from truelabel.methods import Run
 
 PROBS = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.3, 0.6, 0.1], [0.3, 0.3, 0.4]]
 LABELS = [0, 0, 1, 2]  # the second is wrong
@@ -17,7 +19,26 @@ LABELS = [0, 0, 1, 2]  # the second is wrong
 def test_beta_is_zero_then_grows_then_stays() -> None:
     method = methods.CORES2(epochs=100)
     assert [method.beta_at(epoch) for epoch in (0, 10, 25, 40, 99)] == pytest.approx([0, 0, 1, 2, 2])
-    assert method.rate(SimpleNamespace(epoch=99)) == pytest.approx(1 / 3)
+
+
+def test_the_learning_rate_of_sgd_alone_is_divided_by_one_plus_beta() -> None:
+    factors = [methods.CORES2(optimizer=name).rate(SimpleNamespace(epoch=99)) for name in ("sgd", "adam")]
+    assert factors == pytest.approx([1 / 3, 1])
+
+
+def test_a_step_of_adam_is_as_long_at_the_end_as_at_the_start() -> None:
+    """Adam moves a weight by the learning rate in its first step, whatever the size of the gradient."""
+    for epoch in (0, 99):
+        method = methods.CORES2(learning_rate=0.01, batch_size=2)
+        inputs = np.array([[1.0, 2.0], [3.0, -1.0]], dtype=np.float32)
+        split = SimpleNamespace(inputs=inputs, labels=np.array([0, 1]), n_classes=2, class_names=None)
+        torch.manual_seed(0)
+        run = Run(method, split, split.labels, lambda: torch.nn.Linear(2, 2), "cpu")
+        run.epoch = epoch
+        before = run.network.weight.detach().clone()
+        method._epoch(run)
+        moved = (run.network.weight.detach() - before).abs()
+        torch.testing.assert_close(moved, torch.full((2, 2), 0.01), rtol=1e-3, atol=0)
 
 
 def test_the_regulariser_takes_the_expected_loss_under_the_prior_away(written: Any) -> None:

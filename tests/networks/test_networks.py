@@ -3,11 +3,13 @@ import torch
 from torch import nn
 
 from truelabel import networks
-from truelabel.networks import CNN9, MLP, CNNSmall, CNNTiny, ResNet34, ResNet50
+from truelabel.networks import CNN9, MLP, CNNReleased, CNNSmall, CNNTiny, ResNet34, ResNet50
 
 SMALL = {
     "cnn-small": (1, 12, 10),
+    "cnn-released": (1, 12, 10),
     "cnn-9": (3, 12, 12),
+    "cnn-9-released": (3, 12, 12),
     "cnn-tiny": (3, 17, 16),
     "resnet34": (3, 16, 16),
     "resnet50": (3, 64, 64),
@@ -24,6 +26,7 @@ def parameters(network):
     ("network", "count"),
     [
         (CNNSmall, 10_040_074),
+        (CNNReleased, 10_040_074),
         (CNN9, 4_434_570),
         (ResNet34, 21_797_672),
         (ResNet50, 25_557_032),
@@ -87,6 +90,34 @@ def test_dropout_of_cnn9_is_a_parameter():
     assert {module.p for module in CNN9().modules() if isinstance(module, nn.Dropout2d)} == {0.25}
 
 
+def test_the_released_dropout_of_cnn9_is_another():
+    network = networks.build("cnn-9-released", (3, 12, 12), 4)
+    assert {module.p for module in network.modules() if isinstance(module, nn.Dropout2d)} == {0.3}
+
+
+def test_the_released_network_is_linear_behind_its_second_convolution():
+    """Its hidden layer and logits are affine in the outputs of Tanh; those of the paper's table are not."""
+    torch.manual_seed(0)
+    for network, linear in ((CNNReleased((1, 6, 5), 3), True), (CNNSmall((1, 6, 5), 3), False)):
+        network.eval()
+        kinds = [type(module) for module in network.trunk]
+        rest = nn.Sequential(*network.trunk[kinds.index(nn.Flatten) :], network.head)
+        one, other = torch.randn(2, 4, 16, 6, 5)
+        middle = (rest(one) + rest(other)) / 2
+        assert torch.allclose(rest((one + other) / 2), middle, atol=1e-5) == linear
+
+
+def test_the_released_network_normalises_behind_relu_and_drops_three_tenths_of_its_first_dense_layer():
+    network = CNNReleased()
+    kinds = [type(module) for module in network.trunk]
+    assert kinds[:3] == [nn.Conv2d, nn.ReLU, nn.BatchNorm2d]
+    assert [type(module) for module in CNNSmall().trunk][:3] == [nn.Conv2d, nn.BatchNorm2d, nn.ReLU]
+    place = kinds.index(nn.Dropout)
+    assert network.trunk[place].p == 0.3
+    assert network.trunk[place - 1].out_features == 28 * 28
+    assert CNNReleased(dropout=0.0).trunk[place].p == 0
+
+
 def test_an_mlp_flattens_images_and_has_the_hidden_layers_it_is_given():
     network = networks.build("mlp", (1, 4, 4), 3, hidden=(8, 5))
     widths = [layer.out_features for layer in network.modules() if isinstance(layer, nn.Linear)]
@@ -117,11 +148,11 @@ def test_the_default_is_the_papers_network_for_that_shape(in_shape, name):
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="no network named 'vgg'; choose one of cnn-small, cnn-9"):
+    with pytest.raises(ValueError, match="no network named 'vgg'; choose one of cnn-small, cnn-released, cnn-9"):
         networks.build("vgg", (1, 28, 28), 10)
 
 
-@pytest.mark.parametrize("name", ["cnn-small", "cnn-9", "cnn-tiny", "resnet34"])
+@pytest.mark.parametrize("name", ["cnn-small", "cnn-released", "cnn-9", "cnn-9-released", "cnn-tiny", "resnet34"])
 def test_a_network_for_images_refuses_vectors(name):
     with pytest.raises(ValueError, match='use "mlp"'):
         networks.build(name, (20,), 10)

@@ -4,6 +4,7 @@ from truelabel.calibrators.base import Calibrator
 from truelabel.calibrators.causalnl import CausalNL
 from truelabel.calibrators.identity import Identity
 from truelabel.calibrators.knn import KNN
+from truelabel.calibrators.knn_paper import PaperKNN
 from truelabel.calibrators.lrt import LRT
 from truelabel.calibrators.mlc import MLC
 from truelabel.calibrators.npc import NPC
@@ -21,6 +22,7 @@ __all__ = [
     "Calibrator",
     "CausalNL",
     "Identity",
+    "PaperKNN",
     "Retrained",
     "RoG",
     "TemperatureScaling",

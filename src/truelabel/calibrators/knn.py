@@ -1,4 +1,4 @@
-"""The k-NN vote as a calibrator: the paper's KNN post-processor."""
+"""The k-NN vote of the noisy labels as a calibrator."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from truelabel.predictions import Predictions
 
 
 class KNN(Calibrator):
-    """Give each instance the vote of its neighbours in feature space (paper, section 4.4).
+    """Give each instance the vote of its neighbours in feature space.
 
-    Neighbours vote with their noisy label, or with the classifier's prediction where no labels are given.
+    All training instances vote with their noisy label, or with the classifier's prediction where no labels are given.
+    The paper's KNN is another: there only confident predictions vote; see `PaperKNN`.
 
     Parameters
     ----------
     k : int, default 10
-        Neighbours (the paper's number).
+        Neighbours (the number in the paper's prior).
     weights : {"distance", "uniform"}, default "distance"
-        Whether nearer neighbours count more (the paper: yes).
+        Whether nearer neighbours count more (in the paper's prior they do).
     """
 
     def __init__(self, k: int = 10, weights: str = "distance") -> None:

@@ -10,6 +10,7 @@ from truelabel.calibrators.base import Calibrator
 from truelabel.calibrators.causalnl import CausalNL
 from truelabel.calibrators.identity import Identity
 from truelabel.calibrators.knn import KNN
+from truelabel.calibrators.knn_paper import PaperKNN
 from truelabel.calibrators.lrt import LRT
 from truelabel.calibrators.mlc import MLC
 from truelabel.calibrators.npc import NPC
@@ -20,6 +21,7 @@ _BUILDERS: dict[str, Callable[..., Calibrator]] = {
     "identity": Identity,
     "temperature": TemperatureScaling,
     "knn": KNN,
+    "knn-paper": PaperKNN,
     "rog": RoG,
     "lrt": LRT,
     "mlc": MLC,
@@ -32,6 +34,7 @@ NAMES: dict[str, str] = {
     "identity": "the classifier's own answer",
     "temperature": "temperature scaling by the noisy labels",
     "knn": "the vote of the neighbours' noisy labels",
+    "knn-paper": "the vote of confident predictions in the classifier's layer: the paper's KNN",
     "rog": "robust Gaussians on the classifier's hidden layer and on features",
     "lrt": "LRT*: a new network on the predictions, corrected by likelihood ratio tests",
     "mlc": "MLC*: a new network on the predictions, corrected by meta-learning (uses clean labels)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +61,18 @@ class LazyImages:
     def __getitem__(self, rows: int | Rows) -> Floats:
         """Read one image (3, crop, crop), or those of a slice, index array or mask (m, 3, crop, crop)."""
         if isinstance(rows, int | np.integer):
-            return self._read(self.names[rows])
-        names = self.names[rows]
-        out = np.empty((len(names), 3, self.crop, self.crop), dtype=np.float32)
+            return self._read(self.names[rows], self.crop)
+        return self._read_all(self.names[rows], self.crop)
+
+    def uncropped(self, rows: Rows) -> Floats:
+        """Read images as a whole, (m, 3, size, size), for training on random crops."""
+        return self._read_all(self.names[rows], self.size)
+
+    def _read_all(self, names: Array, side: int) -> Floats:
+        out = np.empty((len(names), 3, side, side), dtype=np.float32)
         # Pillow lets go of the interpreter while it decodes, so threads help.
         with ThreadPoolExecutor(READERS) as pool:
-            for row, image in enumerate(pool.map(self._read, names)):
+            for row, image in enumerate(pool.map(partial(self._read, side=side), names)):
                 out[row] = image
         return out
 
@@ -73,11 +80,12 @@ class LazyImages:
         """Return some of the images, unread."""
         return LazyImages(self.folder, self.names[rows], self.size, self.crop)
 
-    def _read(self, name: str) -> Floats:
+    def _read(self, name: str, side: int) -> Floats:
+        """Read the middle of an image."""
         from PIL import Image, UnidentifiedImageError
 
         path = self.folder / name
-        edge = (self.size - self.crop) // 2
+        edge = (self.size - side) // 2
         try:
             with Image.open(path) as image:
                 resized = image.convert("RGB").resize((self.size, self.size), Image.Resampling.BILINEAR)
@@ -85,6 +93,6 @@ class LazyImages:
             raise FileNotFoundError(f"The image {path} is missing; put it there or leave it out.") from None
         except (UnidentifiedImageError, OSError) as error:
             raise ValueError(f"The image {path} cannot be read ({error}); replace it or leave it out.") from None
-        middle: Any = resized.crop((edge, edge, edge + self.crop, edge + self.crop))
+        middle: Any = resized.crop((edge, edge, edge + side, edge + side))
         pixels = np.asarray(middle, dtype=np.float32) / 255
         return np.ascontiguousarray(((pixels - MEAN) / STD).transpose(2, 0, 1))

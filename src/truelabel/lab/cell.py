@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 FORMAT = 1  # of the key: raised when a field changes its meaning
 
 Settings = tuple[tuple[str, Any], ...]
-View = Literal["pca", "hidden"]
+View = Literal["pca", "hidden", "logits"]
 
 Part = Literal["method", "calibrator"]
 
@@ -51,8 +51,9 @@ class Cell:
         A name of `calibrators.NAMES`.
     calibrator_settings : mapping
         Parameters of the calibrator. ``trunk="classifier"`` gives NPC the classifier's network.
-    view : {"pca", "hidden"}, default "pca"
-        The features that a calibrator sees: 64 principal components of the inputs, or the classifier's hidden layer.
+    view : {"pca", "hidden", "logits"}, default "pca"
+        The features that a calibrator sees: 64 principal components of the inputs, or the classifier's hidden layer, or
+        its logits (a second layer for RoG's ensemble, beside the hidden one).
     trusted : float, default 0
         Share of the training instances whose true labels are told to a method or calibrator that uses clean labels.
     rounds : int, default 1

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from truelabel.lab.cell import SEEDS
 from truelabel.lab.summary import GROUP, LEVEL, label
-from truelabel.lab.tables import NONE, Entry, Sheet, Table, spread, titled
+from truelabel.lab.table import NONE, Entry, Table, spread, titled
+from truelabel.lab.tables import Sheet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -63,6 +63,7 @@ def run_cell(cell: Cell, place: Place) -> Record:
     place : Place
         Where the shared stages and the data are.
     """
+    from truelabel.analysis import gains
     from truelabel.device import resolve
 
     with _threads(cell.threads):
@@ -89,6 +90,8 @@ def run_cell(cell: Cell, place: Place) -> Record:
             "repair": repair(found.classes, data.train.labels, noisy.flipped),
             "by_round": found.by_round if cell.rounds > 1 else None,
         }
+        sorted_ = gains(data.train.labels, noisy.labels, train.hard, found.classes)
+        result |= {f"gains_{region}": count for region, count in sorted_.counts.items()}
         for name in ("t_method", "t_counted", "t_prior", "t_from_h"):
             result[name] = _error(matrices[name], noisy.transition) if name in matrices else None
         seconds = {"noise": noise_seconds, "train": train_seconds, "predict": predict_seconds}

@@ -16,7 +16,7 @@ from typing import Any
 from truelabel.lab.cell import FIELDS, SEEDS, SETTINGS, Cell
 
 MISTAKEN = ("food101", "clothing1m")  # whose labels as they are hold mistakes, nobody knows how many
-LAYOUTS = ("before-after", "calibrators", "transitions", "time", "rounds")
+LAYOUTS = ("before-after", "calibrators", "transitions", "time", "rounds", "gains")
 TOP = ("title", "summary", "layout", "paper", "true_rate", "block", "rule")
 
 
@@ -32,7 +32,7 @@ class Grid:
         What it is, in a few words and in a sentence or two.
     cells : tuple of Cell
         All cells, in the order they are begun.
-    layout : {"before-after", "calibrators", "transitions", "time", "rounds"}
+    layout : {"before-after", "calibrators", "transitions", "time", "rounds", "gains"}
         The table that shows it.
     paper : tuple of str
         The paper's tables to set beside it; the first that has a figure counts.

@@ -28,7 +28,8 @@ class Record:
         (expected calibration error on the test set), `repair_before` and `repair` (share of the wrongly labelled
         training instances given their true class; None without noise), `fitted` (share of the noisy labels that the
         classifier reproduces), `noise_rate` (share of labels that are wrong), `n` and `n_test`, `epochs`, `by_round`
-        (test accuracy after each round, where there are several), and mean squared errors of T: `t_method` (the
+        (test accuracy after each round, where there are several), `gains_a` to `gains_h` (training instances in each
+        region of `analysis.gains`), and mean squared errors of T: `t_method` (the
         training method's), `t_counted` (labels counted by calibrated class), `t_prior` (NPC's own) and `t_from_h`
         (where asked for), each None where there is none.
     seconds : dict

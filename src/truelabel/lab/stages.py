@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truelabel.arrays import Floats, Ints
+from truelabel.arrays import Floats, Ints, row_blocks
 from truelabel.lab.cache import Arrays, Cache, Facts
 from truelabel.lab.cell import CLASSIFIER, Cell
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 COMPONENTS = 64  # of the inputs, as the label-free view
 CHECKPOINTS = 10  # that a training writes
+LOGITS_BLOCK = 8_192  # rows of a hidden layer that are turned into logits at a time
 
 Source = tuple[str, str | None, int | None, int | None, int]
 
@@ -164,9 +165,28 @@ def predictions(cell: Cell, place: Place, trained: Trained) -> tuple[Predictions
     noisy, _ = noisy_labels(cell, place)
     train = trained.predictions(data.train.with_labels(noisy), out_of_sample=False)
     test = trained.predictions(data.test, out_of_sample=True).replace(labels=None)
-    pca = cell.view == "pca"
-    views = _components(_source(cell, place), cell.threads) if pca else (train.hidden, test.hidden)
+    views: tuple[Floats | None, Floats | None] = train.hidden, test.hidden
+    if cell.view == "pca":
+        views = _components(_source(cell, place), cell.threads)
+    elif cell.view == "logits":
+        views = _logits(trained, train), _logits(trained, test)
     return train.replace(features=views[0]), test.replace(features=views[1])
+
+
+def _logits(trained: Trained, said: Predictions) -> Floats:
+    """Return the classifier's last layer before the softmax."""
+    import torch
+
+    network: Any = trained.network
+    device = next(network.parameters()).device
+    if said.hidden is None:
+        raise ValueError('view = "logits" needs a network that shows its hidden layer; take one of networks.NAMES.')
+    with torch.inference_mode():
+        blocks = [
+            network.logits(torch.from_numpy(np.ascontiguousarray(said.hidden[rows])).to(device)).cpu().numpy()
+            for rows in row_blocks(len(said), LOGITS_BLOCK)
+        ]
+    return np.concatenate(blocks)
 
 
 @lru_cache(maxsize=2)

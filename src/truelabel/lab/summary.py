@@ -153,7 +153,9 @@ def in_paper(calibrator: str, settings: Mapping[str, Any]) -> str | None:
     """Return what the paper's tables call a calibrator."""
     if calibrator in ("npc", "npc-paper"):
         return "npc-top2" if settings.get("shape") == "top-k" and settings.get("top_k", 2) == 2 else "npc"
-    return calibrator if calibrator in ("knn", "rog", "lrt", "mlc", "causalnl") else None
+    if calibrator == "knn-paper":
+        return "knn"
+    return calibrator if calibrator in ("rog", "lrt", "mlc", "causalnl") else None
 
 
 def counts(found: pd.DataFrame) -> list[str]:

@@ -10,74 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truelabel.lab import paper
+from truelabel.lab.gains_table import gains_table
 from truelabel.lab.summary import GROUP, counts, deviation, in_paper, label, summarise
+from truelabel.lab.table import MARK, NONE, PAPER, Entry, Table, printed, spread, there, titled
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
     from truelabel.lab.grid import Grid
-
-NONE = "–"
-MARK = "†"
-PAPER = "paper"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What stands in one place of a table, and the paper's figure for it."""
-
-    text: str
-    bold: bool = False
-    paper: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table, ready to be shown.
-
-    Attributes
-    ----------
-    title : str
-        What stands above.
-    head : list of str
-        The columns.
-    rows : list of list of Entry
-        The rows.
-    """
-
-    title: str
-    head: list[str]
-    rows: list[list[Entry]] = field(default_factory=list)
-
-    def beside(self) -> Table:
-        """Return the table with the paper's figures in columns of their own, where there are any."""
-        known = [any(row[number].paper for row in self.rows) for number in range(len(self.head))]
-        head = [name for each, has in zip(self.head, known, strict=True) for name in ([each, PAPER] if has else [each])]
-        rows = [
-            [
-                part
-                for each, has in zip(row, known, strict=True)
-                for part in ([each, Entry(each.paper)] if has else [each])
-            ]
-            for row in self.rows
-        ]
-        return Table(self.title, head, rows)
-
-    def split(self, width: int) -> Iterator[Table]:
-        """Yield the table in parts that are so many characters wide at most, each with the first column."""
-        texts = [[name, *(row[k].text for row in self.rows)] for k, name in enumerate(self.head)]
-        widths = [max(map(len, column)) + 3 for column in texts]
-        parts: list[list[int]] = []
-        for k in range(1, len(self.head)):
-            with_paper = widths[k] + (widths[k + 1] if self.head[k + 1 : k + 2] == [PAPER] else 0)
-            if parts and (self.head[k] == PAPER or widths[0] + sum(widths[j] for j in parts[-1]) + with_paper < width):
-                parts[-1].append(k)
-            else:
-                parts.append([k])
-        for part in parts:
-            rows = [[row[k] for k in (0, *part)] for row in self.rows]
-            yield Table(self.title, [self.head[k] for k in (0, *part)], rows)
 
 
 @dataclass(frozen=True)
@@ -287,12 +228,18 @@ def _time(grid: Grid, frame: pd.DataFrame, found: pd.DataFrame) -> _Made:
     return _Made([table], made, _sources(grid, made["paper"]), counted=False)
 
 
+def _gains(grid: Grid, frame: pd.DataFrame, found: pd.DataFrame) -> _Made:
+    table, made = gains_table(label(frame), grid.paper)
+    return _Made([table], made, _sources(grid, made["paper_a"]), counted=False)
+
+
 LAYOUTS: dict[str, Callable[[Grid, pd.DataFrame, pd.DataFrame], _Made]] = {
     "before-after": _before_after,
     "calibrators": _calibrators,
     "rounds": _rounds,
     "transitions": _transitions,
     "time": _time,
+    "gains": _gains,
 }
 
 
@@ -316,22 +263,8 @@ def _after(row: Any) -> Entry:
     return Entry(spread(row["after"], row["after_sd"]), row["verdict"] == "improved", figure)
 
 
-def spread(mean: float, sd: float | None, digits: int = 1) -> str:
-    """Return mean ± standard deviation, or the mean alone."""
-    return f"{mean:.{digits}f}" + (f" ± {sd:.{digits}f}" if _there(sd) else "")
-
-
-def printed(figure: float | None, digits: int = 1, *, mark: bool = False) -> str:
-    """Return the paper's figure, marked where the paper disagrees with itself."""
-    return f"{figure:.{digits}f}{MARK if mark else ''}" if _there(figure) else ""
-
-
-def _there(value: Any) -> bool:
-    return value is not None and value == value
-
-
 def _sources(grid: Grid, column: Any) -> list[str]:
-    if not any(map(_there, column)):
+    if not any(map(there, column)):
         return []
     tables = " and ".join(paper.TITLES[name] for name in grid.paper)
     return [f"The columns named {PAPER}: figures of the paper, from {tables}."]
@@ -348,19 +281,6 @@ def _paper_notes(grid: Grid, found: pd.DataFrame) -> list[str]:
             values = ", ".join(f"{each.value:g} in {paper.TITLES[each.table]}" for each in every)
             seen[f"{row['dataset']} {row['condition']} {row['method']} {what}: {values}"] = None
     return [*notes, f"{MARK} The paper disagrees with itself: {'; '.join(seen)}."] if seen else notes
-
-
-def titled(condition: str) -> str:
-    """Return a noise as tables name it.
-
-    Examples
-    --------
-    >>> from truelabel.lab.tables import titled
-    >>> titled("idn:0.4"), titled("clean")
-    ('IDN 40 %', 'clean')
-    """
-    kind, _, rate = condition.partition(":")
-    return f"{kind.upper()} {100 * float(rate):g} %" if rate else kind
 
 
 def _markdown(table: Table) -> str:

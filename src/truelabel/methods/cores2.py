@@ -28,7 +28,8 @@ class CORES2(Method):
         Final β (theirs, for CIFAR-10).
     plain, full : float, default 0.1 and 0.4
         Shares of `epochs` up to which β is 0 and from which it is final, growing linearly between (their
-        release: epochs 10 and 40 of 100). The learning rate is divided by 1 + β, as there.
+        release: epochs 10 and 40 of 100). With SGD the learning rate is divided by 1 + β, as there; a step of
+        Adam does not grow with the gradient.
     sieve_from : float, default 0.3
         Share of `epochs` after which the sieve works (their release: epoch 30 of 100).
     **parameters
@@ -56,8 +57,8 @@ class CORES2(Method):
         return self.beta * min(max((epoch - start) / max(1, end - start), 0.0), 1.0)
 
     def rate(self, run: Run) -> float:
-        """Divide by 1 + β, by which the regulariser enlarges the gradient."""
-        return 1 / (1 + self.beta_at(run.epoch))
+        """Divide SGD's by 1 + β, by which the regulariser enlarges the gradient."""
+        return 1 / (1 + self.beta_at(run.epoch)) if self.optimizer == "sgd" else 1.0
 
     def start_epoch(self, run: Run) -> None:
         """Take the label prior π from the instances that the last epoch kept."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from truelabel.arrays import Array, Ints
 from truelabel.device import resolve
+from truelabel.methods.augment import crop_and_flip, widened
 
 if TYPE_CHECKING:
     from truelabel.methods.base import Method
@@ -79,9 +80,26 @@ class Inputs:
             return self._tensor.index_select(0, rows)
         index = rows.cpu().numpy()
         part = as_tensor(self._source[index])
+        self._mark(index, part)
+        return part.to(self._device)
+
+    def augmented(self, rows: Tensor) -> Tensor:
+        """Return images cropped and flipped at random.
+
+        Crops are taken from what the source has around the images (`uncropped`), or from a margin of zeros.
+        """
+        if not hasattr(self._source, "uncropped"):
+            images = self[rows]
+            return crop_and_flip(widened(images), *images.shape[2:])
+        index = rows.cpu().numpy()
+        whole, (height, width) = as_tensor(self._source.uncropped(index)), self._source.shape[2:]
+        top, left = (whole.shape[2] - height) // 2, (whole.shape[3] - width) // 2
+        self._mark(index, whole[:, :, top : top + height, left : left + width].contiguous())
+        return crop_and_flip(whole, height, width).to(self._device)
+
+    def _mark(self, index: Ints, part: Tensor) -> None:
         if not self.marks[index].all():
             self.marks[index] = checksums(part.numpy())
-        return part.to(self._device)
 
 
 class Trusted:
@@ -148,6 +166,11 @@ class Run:
         self.n_classes = int(split.n_classes)
         self.trusted = None if trusted is None else Trusted(*trusted, self.device)
         self.in_shape = tuple(int(size) for size in as_tensor(split.inputs[:1]).shape[1:])
+        if method.augment == "crop-flip" and len(self.in_shape) != 3:
+            raise ValueError(
+                f'augment="crop-flip" is for images (channels, height, width), but the inputs have shape '
+                f'{self.in_shape}; use "none".'
+            )
         self.network_like = network
         self.state: dict[str, Tensor] = {}
         self.epoch = 0
@@ -183,12 +206,16 @@ class Run:
         return np.concatenate([part.marks for part in parts])
 
     def batches(self, rows: Tensor, networks: Sequence[nn.Module] | None = None) -> Iterator[Batch]:
-        """Yield the given rows in a random order, a batch at a time, none of them of a single row."""
+        """Yield the given rows in a random order, a batch at a time, none of them of a single row.
+
+        Their inputs are augmented where the method says so.
+        """
         order = rows[torch.randperm(len(rows)).to(self.device)]
         if networks is None:
             networks = [self.modules[name] for name in ("network", "peer") if name in self.modules]
+        read = self.inputs.augmented if self.method.augment == "crop-flip" else self.inputs.__getitem__
         for part in _batches(order, self.method.batch_size):
-            yield Batch(part, self.inputs[part], self.labels[part], networks)
+            yield Batch(part, read(part), self.labels[part], networks)
 
     def probabilities(self, rows: Tensor | None = None, network: nn.Module | None = None) -> Tensor:
         """Return softmax of network 1 or another, in evaluation mode, for the given rows or all."""

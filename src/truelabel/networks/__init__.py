@@ -2,6 +2,7 @@
 
 from truelabel.networks.base import Network
 from truelabel.networks.cnn_nine import CNN9
+from truelabel.networks.cnn_released import CNNReleased
 from truelabel.networks.cnn_small import CNNSmall
 from truelabel.networks.cnn_tiny import CNNTiny
 from truelabel.networks.imagenet import load_imagenet_weights
@@ -13,6 +14,7 @@ __all__ = [
     "CNN9",
     "MLP",
     "NAMES",
+    "CNNReleased",
     "CNNSmall",
     "CNNTiny",
     "Network",

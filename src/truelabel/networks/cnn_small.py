@@ -13,7 +13,7 @@ class CNNSmall(Network):
     3×3 conv, 8, ReLU; 3×3 conv, 16, Tanh; dense 16·h·w → h·w; dense h·w → 256; dense 256 → c. The table names
     no activation for the dense layers: they are ReLU here. The one BatchNorm stands after the first
     convolution, which gives the 10,040,074 parameters of the released experiments for 28×28 pixels and 10
-    classes.
+    classes. How these put the layers together is `CNNReleased`.
 
     Parameters
     ----------

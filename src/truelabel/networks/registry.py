@@ -8,6 +8,7 @@ from typing import Any
 
 from truelabel.networks.base import Network, Shape
 from truelabel.networks.cnn_nine import CNN9
+from truelabel.networks.cnn_released import CNNReleased
 from truelabel.networks.cnn_small import CNNSmall
 from truelabel.networks.cnn_tiny import CNNTiny
 from truelabel.networks.mlp import MLP
@@ -18,9 +19,15 @@ def _mlp(in_shape: Shape, n_classes: int, **options: Any) -> Network:
     return MLP(prod(in_shape), n_classes, **options)
 
 
+def _cnn9_released(in_shape: Shape, n_classes: int, dropout: float = 0.3) -> Network:
+    return CNN9(in_shape, n_classes, dropout)
+
+
 _BUILDERS: dict[str, Callable[..., Network]] = {
     "cnn-small": CNNSmall,
+    "cnn-released": CNNReleased,
     "cnn-9": CNN9,
+    "cnn-9-released": _cnn9_released,
     "cnn-tiny": CNNTiny,
     "resnet34": ResNet34,
     "resnet50": ResNet50,
@@ -29,7 +36,9 @@ _BUILDERS: dict[str, Callable[..., Network]] = {
 
 NAMES: dict[str, str] = {
     "cnn-small": "two convolutions, two dense layers: the paper's network for MNIST and Fashion-MNIST",
+    "cnn-released": "the same layers as the released experiments put them together",
     "cnn-9": "nine convolutions: the paper's network for CIFAR-10",
+    "cnn-9-released": "the same with the dropout of the released experiments, 0.3",
     "cnn-tiny": "two convolutions, a twentieth of the time of cnn-small, for laptops",
     "resnet34": "ResNet-34, for the paper's comparison with CausalNL",
     "resnet50": "ResNet-50, the paper's network for Food-101 and Clothing1M",
