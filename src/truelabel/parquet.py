@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from truelabel.arrays import Array, blocks
+from truelabel.arrays import Array, RowError, blocks
 from truelabel.predictions import Predictions
+from truelabel.writing import whole
 
 METADATA = b"truelabel"
 VIEW = "features:"
@@ -26,6 +27,7 @@ def write(predictions: Predictions, path: str | os.PathLike[str], truth: Array |
     columns = _columns(predictions) | ({} if truth is None else {"truth": truth})
     about: dict[str, Any] = {
         "class_names": predictions.class_names,
+        "feature_names": predictions.feature_names,
         "out_of_sample": predictions.out_of_sample,
         "shapes": {name: list(array.shape[1:]) for name, array in columns.items() if array.ndim > 1},
     }
@@ -34,7 +36,7 @@ def write(predictions: Predictions, path: str | os.PathLike[str], truth: Array |
         metadata={METADATA: json.dumps(about).encode()},
     )
     widest = max(columns.values(), key=lambda array: int(np.prod(array.shape[1:])))
-    with pq.ParquetWriter(path, schema) as writer:
+    with whole(path) as partial, pq.ParquetWriter(partial, schema) as writer:
         for rows in blocks(widest):
             arrays = [_to_arrow(array[rows], schema.field(name).type) for name, array in columns.items()]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
@@ -44,8 +46,7 @@ def read(path: str | os.PathLike[str], *, spool: str | os.PathLike[str] | None =
     """Read Predictions from `path`; see `Predictions.from_parquet`."""
     file = _open(path)
     layout = _Layout(file.schema_arrow, path)
-    if not file.metadata.num_rows:
-        raise ValueError(f"{path} has no rows; pass a file with at least one instance.")
+    _require_rows(file, path)
     if spool is None:
         return layout.predictions(layout.arrays(file.read(columns=layout.wanted)))
     folder = Path(spool)
@@ -71,8 +72,14 @@ def stream(path: str | os.PathLike[str], size: int = 65_536) -> Iterator[Predict
     """Read a file of any length as Predictions of `size` rows at a time."""
     file = _open(path)
     layout = _Layout(file.schema_arrow, path)
+    _require_rows(file, path)
+    start = 0
     for batch in file.iter_batches(batch_size=size, columns=layout.wanted):
-        yield layout.predictions(layout.arrays(batch))
+        try:
+            yield layout.predictions(layout.arrays(batch))
+        except RowError as error:
+            raise error.moved(start) from None
+        start += len(batch)
 
 
 def _open(path: str | os.PathLike[str]) -> Any:
@@ -85,6 +92,11 @@ def _open(path: str | os.PathLike[str]) -> Any:
         return pq.ParquetFile(path, memory_map=True)
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path} is not a Parquet file, or is damaged ({error}).") from None
+
+
+def _require_rows(file: Any, path: str | os.PathLike[str]) -> None:
+    if not file.metadata.num_rows:
+        raise ValueError(f"{path} has no rows; pass a file with at least one instance.")
 
 
 def _columns(predictions: Predictions) -> dict[str, Array]:
@@ -133,9 +145,16 @@ class _Layout:
                 f"its columns are {', '.join(schema.names[:8])}."
             )
         self.wanted = [name for names in self.parts.values() for name in names]
-        names = [name.removeprefix("probs_") for name in self.parts["probs"]]
-        plain = len(names) == 1 or names == [str(k) for k in range(len(names))]
-        self.class_names = self.about.get("class_names") or (None if plain else names)
+        self.class_names = self.about.get("class_names") or self._titles("probs")
+        named = {} if "features" not in self.parts else {"features": self._titles("features")}
+        named |= self.about.get("feature_names") or {}
+        self.feature_names = {view: names for view, names in named.items() if names is not None}
+
+    def _titles(self, part: str) -> list[str] | None:
+        """Return what follows the prefix in the names of a part's columns; None if that only numbers them."""
+        names = [name.removeprefix(f"{part}_") for name in self.parts[part]]
+        plain = self.parts[part] == [part] or names == [str(k) for k in range(len(names))]
+        return None if plain else names
 
     def arrays(self, table: Any) -> dict[str, Array]:
         shapes = self.about.get("shapes", {})
@@ -158,6 +177,7 @@ class _Layout:
             labels=arrays.get("labels"),
             ids=arrays.get("ids"),
             class_names=self.class_names,
+            feature_names=self.feature_names,
             out_of_sample=self.about.get("out_of_sample", False),
         )
 
@@ -168,13 +188,21 @@ def _in_order(names: list[str]) -> list[str]:
     return sorted(names, key=lambda name: int(name.rpartition("_")[2])) if all(map(str.isdecimal, ends)) else names
 
 
+def _first_null(column: Any) -> int:
+    return int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+
+
 def _to_numpy(column: Any, name: str) -> Array:
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if column.null_count:
-        raise ValueError(f"column {name} has {column.null_count} missing values; fill them or drop the rows first.")
+        raise RowError(
+            f"column {name} has {column.null_count} missing values, the first in row {{row}}; fill them or drop the "
+            "rows first.",
+            _first_null(column),
+        )
     kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     if not any(is_kind(column.type) for is_kind in kinds):
         return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
@@ -183,6 +211,7 @@ def _to_numpy(column: Any, name: str) -> Array:
         raise ValueError(f"column {name} has lists of {len(lengths)} different lengths; one length for all is needed.")
     flat = column.flatten()
     if flat.null_count:
-        raise ValueError(f"column {name} has missing values inside its lists; fill them first.")
+        row = _first_null(flat) // int(lengths[0])
+        raise RowError(f"column {name} has missing values inside its lists (row {{row}}); fill them first.", row)
     values: Array = flat.to_numpy(zero_copy_only=False)
     return values.reshape(len(column), -1)

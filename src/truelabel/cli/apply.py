@@ -30,6 +30,7 @@ def apply(
     hidden: Annotated[Path | None, typer.Option(help="The classifier's hidden layer, n×h .npy.")] = None,
     logits: Annotated[bool, typer.Option("--logits", help="probs holds logits (.npy and .npz).")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto for the best there is.")] = "auto",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=files.OVERWRITE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
     """Calibrate predictions with a fitted calibrator. Parquet files of any length are read piece by piece.
@@ -41,17 +42,20 @@ def apply(
     """
     import truelabel as tl
     from truelabel import parquet
+    from truelabel.writing import check_target, whole
 
-    npc = tl.load(model, device=device)
     if out.suffix not in (".parquet", ".csv", ".npy"):
         raise ValueError(f"{out} must end in .parquet, .csv or .npy.")
+    parts = {"probs": probs, "features": features, "hidden": hidden}
+    check_target(out, reads=[model, data, *parts.values()], overwrite=overwrite)
+    npc = tl.load(model, device=device)
     if data is not None and data.suffix == ".parquet":
         pieces = parquet.stream(data)
     else:
-        parts = {"probs": probs, "features": features, "hidden": hidden}
         pieces = iter([files.read(data, parts, logits=logits, out_of_sample=None)])
     counts = {"instances": 0, "changed": 0}
-    _write(_results(npc, pieces, counts), out)
+    with whole(out) as partial:
+        _write(_results(npc, pieces, counts), partial)
     if as_json:
         print(json.dumps(counts | {"file": str(out)}))
     else:
@@ -82,6 +86,8 @@ def _write(results: Iterator[dict[str, Any]], out: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from truelabel.writing import RESULT
+
     if out.suffix == ".npy":
         np.save(out, np.concatenate([piece["probs"] for piece in results]))
         return
@@ -96,6 +102,7 @@ def _write(results: Iterator[dict[str, Any]], out: Path) -> None:
             table = pa.Table.from_pandas(frame, preserve_index=False)
             lists = pa.FixedSizeListArray.from_arrays(pa.array(probs.reshape(-1)), probs.shape[1])
             table = table.append_column("probs", lists)
+            table = table.replace_schema_metadata({**(table.schema.metadata or {}), RESULT: b"calibrated"})
             writer = writer or pq.ParquetWriter(out, table.schema)
             writer.write_table(table)
     finally:

@@ -9,7 +9,8 @@ import numpy as np
 
 from truelabel.predictions import Predictions
 
-PARTS = ("probs", "features", "hidden", "labels", "ids")
+OVERWRITE = "Replace what is there, whatever it is."
+PARTS = ("probs", "features", "hidden", "labels", "ids", "class_names", "feature_names")
 
 
 def read(data: Path | None, parts: dict[str, Path | None], *, logits: bool, out_of_sample: bool | None) -> Predictions:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as serialised
 from torch import nn
+
+from truelabel.writing import write_bytes
 
 if TYPE_CHECKING:
     from truelabel.calibrators.npc import NPC
@@ -33,6 +35,7 @@ def save(npc: NPC, path: str | os.PathLike[str]) -> None:
         "parameters": _plain(npc.get_params(deep=False)),
         "n_classes": npc.n_classes_,
         "class_names": npc.class_names_,
+        "feature_names": npc.feature_names_,
         "view_widths": npc.view_widths_,
         "reads": npc.reads_,
         "input_shape": getattr(npc, "input_shape_", None),
@@ -53,13 +56,7 @@ def save(npc: NPC, path: str | os.PathLike[str]) -> None:
         "config": written,
         "checksum": _checksum(written, tensors),
     }
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    try:
-        save_file(tensors, partial, metadata=header)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_bytes(path, serialised(tensors, metadata=header))
 
 
 def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device: str = "auto") -> NPC:
@@ -85,6 +82,7 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
         npc = NPC(**config["parameters"])
         npc.n_classes_ = config["n_classes"]
         npc.class_names_ = None if config["class_names"] is None else tuple(config["class_names"])
+        npc.feature_names_ = {view: tuple(names) for view, names in config.get("feature_names", {}).items()}
         npc.view_widths_ = config["view_widths"]
         npc.reads_ = config["reads"]
         if config["link"] not in get_args(Link) or not {*npc.view_widths_, "hidden", "inputs"}.issuperset(npc.reads_):

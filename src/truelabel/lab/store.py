@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from truelabel.lab.record import Record
+from truelabel.writing import RESULT, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +158,8 @@ def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
     """Write records as a table to a .parquet or .csv file; the former can be opened like a store."""
     target = Path(path)
     if target.suffix == ".csv":
-        to_frame(records).to_csv(target, index=False)
+        with whole(target) as partial:
+            to_frame(records).to_csv(partial, index=False)
     elif target.suffix == ".parquet":
         import pyarrow as pa
         from pyarrow import parquet
@@ -166,7 +168,8 @@ def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
         names = dict.fromkeys(name for row in rows for name in row)
         # By way of a DataFrame whole numbers beside an empty cell would become fractions.
         columns = pa.table({name: [row.get(name) for row in rows] for name in names})
-        parquet.write_table(columns, target, compression="zstd")
+        with whole(target) as partial:
+            parquet.write_table(columns.replace_schema_metadata({RESULT: b"records"}), partial, compression="zstd")
     else:
         raise ValueError(f"{target} must end in .parquet or .csv.")
 

@@ -12,6 +12,7 @@ import numpy as np
 from safetensors import SafetensorError
 
 from truelabel.arrays import Array, as_array
+from truelabel.labels.files import write_table
 from truelabel.labels.issues import LabelIssues, examine
 from truelabel.labels.items import Items, Names, items_of
 from truelabel.labels.renewal import newest, renewing
@@ -19,6 +20,7 @@ from truelabel.labels.support import HIDDEN, neighbour_view
 from truelabel.labels.wrong import Count, WrongLabels
 from truelabel.predictions import Predictions
 from truelabel.scale import Scale
+from truelabel.writing import write_bytes, write_json
 
 PREDICTIONS, TABLE, ARRAYS, ABOUT = "predictions.parquet", "issues.parquet", "examined.safetensors", "examined.json"
 CALIBRATOR = "calibrator.safetensors"
@@ -117,16 +119,16 @@ class Examined:
         return target
 
     def _write_found(self, target: Path) -> None:
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         table = self.found.table
-        table.assign(row=table.index).to_parquet(target / TABLE, index=False)
+        write_table(table.assign(row=table.index), target / TABLE)
         arrays: dict[str, Array] = {
             "labels": self.found.labels.astype(np.int64),
             "probs": np.ascontiguousarray(self.found.probs, dtype=np.float32),
             "transition": np.ascontiguousarray(self.found.transition, dtype=np.float64),
         }
-        save_file(arrays, target / ARRAYS)
+        write_bytes(target / ARRAYS, save(arrays))
         names = [str(name) if isinstance(name, str) else int(name) for name in self.found.class_names]
         about = {
             "class_names": names,
@@ -134,7 +136,7 @@ class Examined:
             "items": self.items.source(),
             "about": self.about,
         }
-        (target / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
+        write_json(target / ABOUT, about)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str], source: dict[str, Any] | None = None) -> Examined:

@@ -34,6 +34,7 @@ from truelabel.calibrators.npc.report import Report
 from truelabel.calibrators.npc.settings import Settings
 from truelabel.calibrators.npc.training import Concentrations, Shape, train
 from truelabel.calibrators.npc.trunk import Source, array_trunk, headed_trunk, last_linear, network_trunk, standardise
+from truelabel.columns import Columns
 from truelabel.experts.panel import PanelSettings
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
@@ -217,10 +218,13 @@ class NPC(Calibrator):
         recipe = self._check_parameters(n)
         known = None if trusted is None else trusted_classes(trusted, n, c)
         unseen = None
+        columns = Columns.of(predictions)
         if unlabelled is not None:
+            unlabelled = columns.arrange(unlabelled) if isinstance(unlabelled, Predictions) else unlabelled
             comparable(predictions, unlabelled, "unlabelled")
         if validation is not None:
-            predictions = join(predictions, validation)
+            validation = columns.arrange(validation) if isinstance(validation, Predictions) else validation
+            predictions = join(predictions, validation)._with(feature_names=predictions.feature_names)
             unseen = None if predictions.out_of_sample else np.arange(n, len(predictions))
             known = None if known is None else np.append(known, np.full(len(predictions) - n, -1))
         device = devices.resolve(self.device)
@@ -387,23 +391,26 @@ class NPC(Calibrator):
 
     def transition(self, predictions: Predictions) -> Iterator[Floats]:
         """Yield H(x) of consecutive blocks of instances: arrays (block, c, c), H[i, k, j] = p(y = j | ŷ = k, x_i)."""
-        self._check(predictions)
-        for _, x, probs in self._blocks(predictions, predictions.n_classes**2):
+        places = self.class_places(predictions)
+        for _, x, probs in self._blocks(self._arranged(predictions), predictions.n_classes**2):
             with torch.inference_mode():
                 block = self.network_.transition(x, probs).cpu().numpy()
-            yield block  # outside the mode, which would otherwise hold in the caller's loop
+            # Outside the mode, which would otherwise hold in the caller's loop.
+            yield block if places is None else block[:, places][:, :, places]
 
     @torch.inference_mode()
     def posterior(self, predictions: Predictions) -> Posterior:
         """Return the Dirichlet distribution of each instance's true class, given what the classifier predicted."""
-        self._check(predictions)
+        places = self.class_places(predictions)
         blocks = [
             (*self.network_.posterior(x, probs, probs.argmax(1)), self.network_.calibrate(x, probs, cut=CUT).amax(1))
-            for _, x, probs in self._blocks(predictions, predictions.n_classes)
+            for _, x, probs in self._blocks(self._arranged(predictions), predictions.n_classes)
         ]
         alpha, mode, surest = (torch.cat(part) for part in zip(*blocks, strict=True))
-        found = (alpha, mode, expected_entropy(alpha), 1 - surest)
-        return Posterior(*(part.cpu().numpy() for part in found))
+        parts = [part.cpu().numpy() for part in (alpha, mode, expected_entropy(alpha), 1 - surest)]
+        if places is not None:
+            parts[:2] = (part[:, places] for part in parts[:2])
+        return Posterior(*parts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted calibrator to one `.safetensors` file; `truelabel.load` reads it."""
