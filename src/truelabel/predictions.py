@@ -10,6 +10,7 @@ import numpy as np
 
 from truelabel import columns
 from truelabel.arrays import Array, Floats, Ints, RowError, Rows, as_array, as_numbers, blocks, float32, matrix, pick
+from truelabel.notices import warn_of_wild_values
 
 PARTS = ("probs", "hidden", "inputs", "labels", "ids")
 SUM_TOLERANCE = 2e-3  # float16 rounds every entry by up to 0.05 %
@@ -84,6 +85,8 @@ class Predictions:
         self.ids: Array | None = None if ids is None else as_array(ids, "ids")
         self.out_of_sample = bool(out_of_sample)
         self._check_lengths(n)
+        for name, view in (self.views | ({} if self.hidden is None else {"hidden": self.hidden})).items():
+            warn_of_wild_values(view, name if name in ("features", "hidden") else _view_title(name))
 
     def _check_lengths(self, n: int) -> None:
         parts = {"hidden": self.hidden, "inputs": self.inputs, "labels": self.labels, "ids": self.ids}
@@ -221,10 +224,13 @@ def _probs(value: Any, input: str) -> Array:
         raise ValueError("probs has one class only; a column for each of at least two classes is needed.")
     if input == "logits":
         return _softmax(array)
+    below = False
     for rows in blocks(array):
         block = float32(array, rows)
         sums = block.sum(axis=1, dtype=np.float64)
-        wrong = np.flatnonzero((np.abs(sums - 1) > SUM_TOLERANCE) | (block.min(axis=1) < -SUM_TOLERANCE))
+        least = block.min(axis=1)
+        below |= bool((least < 0).any())
+        wrong = np.flatnonzero((np.abs(sums - 1) > SUM_TOLERANCE) | (least < -SUM_TOLERANCE))
         if len(wrong):
             row = wrong[0]
             low = block[row].min()
@@ -234,7 +240,7 @@ def _probs(value: Any, input: str) -> Array:
                 else f"has rows that do not sum to 1 (row {{row}} sums to {sums[row]:.4g})"
             )
             raise RowError(f'probs {fault}; pass logits through softmax first or use input="logits".', rows.start + row)
-    return array
+    return np.maximum(array, 0) if below else array  # 1 − p may round to −1e-9, of which there is no logarithm
 
 
 def _softmax(logits: Array) -> Floats:

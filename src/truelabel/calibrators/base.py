@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Self
 
@@ -11,6 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 from truelabel.arrays import Floats, Ints
 from truelabel.columns import Columns
+from truelabel.fingerprint import Fingerprint, Shift
+from truelabel.notices import ShiftWarning
 from truelabel.predictions import Predictions
 
 if TYPE_CHECKING:
@@ -51,21 +54,43 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
                 f"labels holds one class only (class {predictions.labels[0]}); at least two are needed to learn from."
             )
 
-    def _remember(self, predictions: Predictions) -> None:
+    def _remember(self, predictions: Predictions, unseen: Predictions | None = None) -> None:
         self.n_classes_ = predictions.n_classes
         self.class_names_ = predictions.class_names
         self.feature_names_ = dict(predictions.feature_names)
+        self.fingerprint_: Fingerprint | None = Fingerprint.of(predictions, unseen)
         self.view_widths_ = {name: view.shape[1] for name, view in predictions.views.items()}
 
     def calibrate(self, predictions: Predictions) -> Floats:
         """Return p(y | x), an (n, c) array whose rows sum to 1.
 
         Its columns are in the order of the predictions' classes. Where classes and feature columns have names, they
-        are matched by these with those that the calibrator was fitted on.
+        are matched by these with those that the calibrator was fitted on. A `ShiftWarning` tells of predictions that
+        are not like those; see `shift`.
         """
-        places = self.class_places(predictions)
-        probs = self._calibrate(self._arranged(predictions))
+        places, own = self.class_places(predictions), self._arranged(predictions)
+        shift = self._shift(own)
+        if shift.findings:
+            warnings.warn(
+                f"these predictions are not like those that the calibrator was fitted on: {shift}; check that features "
+                "and classifier are the same, or fit again.",
+                ShiftWarning,
+                stacklevel=2,
+            )
+        probs = self._calibrate(own)
         return probs if places is None else probs[:, places]
+
+    def shift(self, predictions: Predictions) -> Shift:
+        """Say how predictions differ from those that the calibrator was fitted on.
+
+        Noticed are features in other units, with other columns or in another order, classes that changed places, and
+        another classifier, as far as it is surer or less sure, has another hidden layer, or answers otherwise for
+        instances that were there when the calibrator was fitted. Below 50 instances nothing is compared.
+        """
+        return self._shift(self._arranged(predictions))
+
+    def _shift(self, own: Predictions) -> Shift:
+        return Shift() if self.fingerprint_ is None else self.fingerprint_.compare(own, self.class_names_)
 
     def class_places(self, predictions: Predictions) -> Ints | None:
         """Return for each class of `predictions` its number in `fit`; None where the two orders are the same."""

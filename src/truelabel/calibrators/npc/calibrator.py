@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -38,6 +39,7 @@ from truelabel.columns import Columns
 from truelabel.experts.panel import PanelSettings
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
+from truelabel.seeding import seeded
 
 CUT = 1e-6  # probability of ŷ that the sum over classes may leave out; see DirichletVAE.calibrate
 BLOCK_CELLS = 2_000_000  # entries of H held at a time
@@ -231,12 +233,11 @@ class NPC(Calibrator):
         if self.trunk is not None and recipe is RECIPES["paper"] and predictions.hidden is None:
             predictions = predictions._with(hidden=_hidden_layer(self.trunk, predictions, device))
         seed = int(np.random.SeedSequence(self.random_state).generate_state(1)[0])
-        with Progress(self.progress) as progress, torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with Progress(self.progress) as progress, seeded(seed):
             transition = None if self.label_transition is None else transition_matrix(self.label_transition, c)
             given = Given(predictions, device, seed, progress, unseen, unlabelled, known, trusted_sample, transition)
             self._learn(given, recipe, n)
-        self._remember(predictions)
+        self._remember(predictions, validation if unlabelled is None else unlabelled)
         return self
 
     def _learn(self, given: Given, recipe: Recipe, n: int) -> None:
@@ -284,14 +285,20 @@ class NPC(Calibrator):
             raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler!r}.")
         if self.shape not in (None, "one-hot", "top-k", "shares"):
             raise ValueError(f'shape must be "one-hot", "top-k" or "shares", not {self.shape!r}.')
-        if self.k is not None and not 1 <= self.k < n:
+        if self.k is not None and (not isinstance(self.k, Integral) or not 1 <= self.k < n):
             raise ValueError(f"k must be at least 1 and below the number of instances ({n}), not {self.k}.")
         for name in ("rho", "delta", "beta", "learning_rate"):
             value = getattr(self, name)
-            if not (value is None and name == "learning_rate") and not value > 0:
+            if value is None and name == "learning_rate":
+                continue
+            if not isinstance(value, Real) or value == math.inf:
+                raise ValueError(f"{name} must be a finite number, not {value!r}.")
+            if not value > 0:
                 raise ValueError(f"{name} must be above 0, not {value}.")
         for name in ("top_k", "epochs", "batch_size"):
             value = getattr(self, name)
+            if value is not None and not isinstance(value, Integral):
+                raise ValueError(f"{name} must be a whole number, not {value!r}.")
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}.")
         return recipe
