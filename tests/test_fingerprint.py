@@ -17,6 +17,8 @@ from truelabel.calibrators import KNN
 from truelabel.fingerprint import Fingerprint
 from truelabel.notices import ShiftWarning, UncheckedWarning
 
+SHUFFLED = np.random.default_rng(0).permutation(64)
+
 
 @pytest.fixture(scope="module")
 def digits() -> SimpleNamespace:
@@ -57,7 +59,7 @@ def test_new_instances_of_the_same_kind_are_nothing_new(digits: SimpleNamespace)
     [
         (lambda d: d.test.replace(features=d.x * 255), "columns of features moved by 8"),
         (
-            lambda d: d.test.replace(features=d.x[:, np.random.default_rng(0).permutation(64)]),
+            lambda d: d.test.replace(features=d.x[:, SHUFFLED]),
             "tell .*% of what they told",
         ),
         (lambda d: d.test.replace(features=np.roll(d.x, 1, axis=1)), "tell 45% of what they told"),

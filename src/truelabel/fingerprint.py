@@ -68,7 +68,7 @@ class View:
         """The range that nine in ten values of each column lie in; where that is 0, the other columns' median."""
         ranges = self.quantiles[-1] - self.quantiles[0]
         positive = ranges[ranges > 0]
-        return np.where(ranges > 0, ranges, np.median(positive) if len(positive) else 1.0)
+        return np.asarray(np.where(ranges > 0, ranges, np.median(positive) if len(positive) else 1.0))
 
 
 class Fingerprint:

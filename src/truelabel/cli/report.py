@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Annotated, cast
 
-import numpy as np
 import typer
 
 from truelabel.cli import examined as named
@@ -47,6 +46,7 @@ def report(
     Example: truelabel report train.parquet --images photos --json
     """
     import truelabel as tl
+    from truelabel.reading import read_npy
     from truelabel.report import write_report
     from truelabel.report.map import Layout
     from truelabel.writing import check_target
@@ -62,7 +62,7 @@ def report(
         examined,
         out,
         calibrator=None if calibrator is None else tl.load(calibrator, device=device),
-        truth=None if truth is None else np.load(truth, allow_pickle=False),
+        truth=None if truth is None else read_npy(truth),
         title=title,
         layout=cast(Layout, layout),
         drawn=drawn,

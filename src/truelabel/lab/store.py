@@ -99,6 +99,10 @@ class Store:
             raise StoreError(
                 f"The store {self.path} cannot be {what} ({error}); {found[0] if found else 'look at the file'}."
             ) from None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
+            raise StoreError(
+                f"The store {self.path} is damaged ({type(error).__name__}: {error}); restore it from a copy."
+            ) from None
 
     def add(self, record: Record) -> None:
         """Write a record; one of a cell that failed gives way to a later one, one that is ok never does."""
@@ -119,7 +123,7 @@ class Store:
         wanted = None if keys is None else set(keys)
         with self._explained("read"):
             found = self._connection.execute("SELECT key, record FROM records ORDER BY key").fetchall()
-        return [Record.from_json(text) for key, text in found if wanted is None or key in wanted]
+            return [Record.from_json(text) for key, text in found if wanted is None or key in wanted]
 
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
         """Return records as one table: configuration, status, result, ``seconds.…`` and ``environment.…``."""
@@ -191,7 +195,7 @@ def _read_parquet(path: Path) -> list[Record]:
         raise FileNotFoundError(f"there is no file {path}.")
     try:
         return [Record.from_row(row) for row in parquet.read_table(path).to_pylist()]
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{path} is no Parquet file, or a damaged one ({error}); copy it again.") from None
     except KeyError as error:
         raise StoreError(f"{path} has no column {error}; name a file that truelabel lab show --export wrote.") from None

@@ -24,6 +24,7 @@ from truelabel.writing import write_bytes, write_json
 
 PREDICTIONS, TABLE, ARRAYS, ABOUT = "predictions.parquet", "issues.parquet", "examined.safetensors", "examined.json"
 CALIBRATOR = "calibrator.safetensors"
+COLUMNS = ("id", "given", "suggested", "p_wrong", "p_suggested")  # that every table has
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,8 @@ class Examined:
         source : dict, optional
             Where the instances are to be seen, if not where they were; see `items_of`.
         """
+        import pyarrow as pa
+
         home = Path(folder)
         if not newest(home, ABOUT).is_file():
             raise FileNotFoundError(f"{home} holds no examined labels; truelabel clean and truelabel issues --save do.")
@@ -157,7 +160,10 @@ class Examined:
             raise FileNotFoundError(f"{home} is not complete: {missing[0]} is missing; write it anew.")
         try:
             said, found, shown, about = _contents(home)
-        except (KeyError, TypeError, ValueError, OSError, SafetensorError) as error:
+        except (
+            *(KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError),
+            *(OSError, SafetensorError, pa.ArrowException),
+        ) as error:
             raise ValueError(f"{home} is damaged ({type(error).__name__}: {error}); write it anew.") from None
         return cls(said, found, items_of(source or shown, _ids(said)), about)
 
@@ -178,18 +184,25 @@ def _contents(home: Path) -> tuple[Predictions, LabelIssues, dict[str, Any], dic
     same = said.labels is not None and np.array_equal(labels, said.labels)
     if not same or not np.array_equal(np.sort(table.index.to_numpy()), np.arange(n)):
         raise ValueError("its files do not list the same instances and labels")
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing or arrays["transition"].shape != (c, c):
+        raise ValueError(f"{missing[0] if missing else 'a row of the transition matrix'} is missing")
+    if not all(np.isfinite(part).all() for part in (probs, arrays["transition"], table["p_wrong"].to_numpy(float))):
+        raise ValueError("a probability is not finite")
+    if not all(type(name) in (str, int) for name in names) or len(set(names)) != c:
+        raise ValueError("its classes have no names of their own")
     found = LabelIssues(table, labels, probs, _wrong(stored["wrong"]), arrays["transition"], names, None)
     return said, found, dict(stored["items"]), dict(stored["about"])
 
 
 def _wrong(stored: dict[str, Any]) -> WrongLabels:
     return WrongLabels(
-        _count(stored), {part["given"]: _count(part) for part in stored["by_class"]}, level=stored["level"]
+        _count(stored), {part["given"]: _count(part) for part in stored["by_class"]}, level=float(stored["level"])
     )
 
 
 def _count(stored: dict[str, Any]) -> Count:
-    return Count(stored["number"], stored["low"], stored["high"], stored["of"])
+    return Count(*(float(stored[name]) for name in ("number", "low", "high")), int(stored["of"]))
 
 
 def _ids(predictions: Predictions) -> Any:

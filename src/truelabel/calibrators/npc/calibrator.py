@@ -285,19 +285,19 @@ class NPC(Calibrator):
             raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler!r}.")
         if self.shape not in (None, "one-hot", "top-k", "shares"):
             raise ValueError(f'shape must be "one-hot", "top-k" or "shares", not {self.shape!r}.')
-        if self.k is not None and (not isinstance(self.k, Integral) or not 1 <= self.k < n):
+        if self.k is not None and (not _is_a(Integral, self.k) or not 1 <= self.k < n):
             raise ValueError(f"k must be at least 1 and below the number of instances ({n}), not {self.k}.")
         for name in ("rho", "delta", "beta", "learning_rate"):
             value = getattr(self, name)
             if value is None and name == "learning_rate":
                 continue
-            if not isinstance(value, Real) or value == math.inf:
+            if not _is_a(Real, value) or value == math.inf:
                 raise ValueError(f"{name} must be a finite number, not {value!r}.")
             if not value > 0:
                 raise ValueError(f"{name} must be above 0, not {value}.")
         for name in ("top_k", "epochs", "batch_size"):
             value = getattr(self, name)
-            if value is not None and not isinstance(value, Integral):
+            if value is not None and not _is_a(Integral, value):
                 raise ValueError(f"{name} must be a whole number, not {value!r}.")
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}.")
@@ -432,6 +432,10 @@ class NPC(Calibrator):
 
         self._check_fitted()
         export(self, path)
+
+
+def _is_a(kind: type, value: Any) -> bool:
+    return isinstance(value, kind)
 
 
 def _hidden_layer(network: nn.Module, predictions: Predictions, device: torch.device) -> Floats:
