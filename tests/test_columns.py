@@ -164,6 +164,6 @@ def test_a_row_that_is_wrong_is_named_by_its_number_in_the_file(
     out = tmp_path / "calibrated.csv"
     out.write_text("id,predicted,calibrated,probability\n")
     words = ["apply", tmp_path / "npc.safetensors", tmp_path / "long.parquet", "--out", out]
-    assert "(row 68123)" in fails(monkeypatch, capsys, *words)
+    assert "row 68123" in fails(monkeypatch, capsys, *words)
     assert out.read_text() == "id,predicted,calibrated,probability\n"
     assert {path.name for path in tmp_path.iterdir()} == {"npc.safetensors", "long.parquet", "calibrated.csv"}

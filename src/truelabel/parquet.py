@@ -243,8 +243,8 @@ def _to_numpy(column: Any, name: str) -> Array:
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if column.null_count:
         raise RowError(
-            f"column {name} has {column.null_count} missing values, the first in row {{row}}; fill them or drop the "
-            "rows first.",
+            f"column {name} has {column.null_count} missing values; fill them or drop the rows first "
+            "(row {row} is the first).",
             _first_null(column),
         )
     kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)

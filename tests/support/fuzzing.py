@@ -195,6 +195,8 @@ def _damage_types(folder: Path, rng: RNG) -> None:
     names += ["ids", "inputs", "features:", "features:probs"]
     chosen = rng.choice(names, size=int(rng.integers(1, 7)), replace=rng.random() < 0.1)
     fields = [columns[int(rng.integers(len(columns))) if rng.random() < 0.7 else 0] for _ in chosen]
+    if rng.random() < 0.5:
+        chosen[0], fields[0] = "probs", pa.array([[0.5, 0.5]] * n)
     pq.write_table(pa.Table.from_arrays(fields, names=[str(name) for name in chosen]), folder / "said.parquet")
 
 

@@ -116,7 +116,7 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
         network.load_state_dict(tensors)
     except FileFormatError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         raise FileFormatError(f"{path} is damaged: its configuration is not complete ({error}).") from None
     except RuntimeError as error:
         cause = "the trunk is another network" if trunk is not None else "the file is damaged"
@@ -150,10 +150,16 @@ def _require_consistent(config: dict[str, Any], tensors: dict[str, torch.Tensor]
     for name, tensor in tensors.items():
         if not torch.isfinite(tensor).all():
             raise FileFormatError(f"{path} is damaged: {name} holds numbers that are not finite; fit again.")
-    known = {"class_names": config["class_names"]} | (config.get("feature_names") or {})
-    widths = {"class_names": c} | config["view_widths"]
+    known = {"class_names": config["class_names"], **(config.get("feature_names") or {})}
+    widths = {"class_names": c, **config["view_widths"]}
+    if not all(type(width) is int and width > 0 for width in (c, width, *widths.values())) or c < 2:
+        raise FileFormatError(f"{path} is damaged: a number of classes or columns is not a whole number above 0.")
+    if not config["reads"] or not all(isinstance(name, str) for name in config["reads"]):
+        raise FileFormatError(f"{path} is damaged: it does not say what the calibrator reads.")
     for name, titles in known.items():
-        if titles is not None and (name not in widths or len(titles) != widths[name]):
+        if titles is None and name == "class_names":
+            continue
+        if not all(isinstance(title, str) for title in titles) or len({*titles}) != widths.get(name):
             raise FileFormatError(f"{path} is damaged: it does not name every column of {name} once.")
 
 

@@ -127,7 +127,7 @@ def parse_grid(config: Mapping[str, Any], name: str) -> Grid:
     rules = _tables(config, "rule")
     for rule in rules:
         if set(rule) != {"when", "set"} or not all(isinstance(part, dict) for part in rule.values()):
-            raise ValueError(f"a [[rule]] has the tables when and set, not {', '.join(rule)}.")
+            raise ValueError(f"a [[rule]] has when and set, two tables, not {', '.join(rule)}.")
     combinations = sum(_count(block) for block in blocks)
     if combinations > MOST_CELLS:
         raise ValueError(f"it has {combinations:,} cells, which is more than {MOST_CELLS:,}; make several grids of it.")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["accept", "keep", "other", "skip"]
 FORMAT = 0x7472_6C31  # marks an SQLite file as one of decisions
+BUSY = ("locked", "busy", "unable to open", "disk", "readonly")  # what says nothing of what is in the file
 PATIENCE = 10.0  # seconds that a decision waits for another process's
 
 # Nothing in `log` is ever changed or deleted: an undo is an entry of its own, which names the one that it undoes.
@@ -158,8 +159,8 @@ class Decisions:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if "no such" not in str(error) and "malformed" not in str(error):
-                raise
+            if any(word in str(error) for word in BUSY):
+                raise OSError(f"{self.path} cannot be read now ({error}); try again.") from None
             raise ValueError(f"{self.path} is damaged ({error}); restore it from a copy.") from None
         except (sqlite3.DatabaseError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(

@@ -17,29 +17,32 @@ class BoundedProtocol(H11Protocol):
     Of too many the one goes first that has been silent for longest.
     """
 
-    waiting: dict[BoundedProtocol, asyncio.TimerHandle]  # connections without a whole request, the oldest first
-
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         waiting = _waiting(self.server_state)
-        if len(self.connections) > MOST_CONNECTIONS:
-            oldest = next(iter(waiting), self)
-            oldest.transport.abort()
-        self._wait()
+        open_ones = sum(not other.transport.is_closing() for other in self.connections)
+        if open_ones > MOST_CONNECTIONS:
+            next(iter(waiting), self)._give_up()
+        if not transport.is_closing():
+            self._wait()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.more_body:
+        if self._answering():
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self.transport.is_closing():
+        if not self.transport.is_closing() and not self._answering():
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
+
+    def _answering(self) -> bool:
+        """Return whether a whole request has arrived that is not answered yet."""
+        return self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
 
     def _wait(self) -> None:
         self._stop_waiting()
@@ -51,7 +54,7 @@ class BoundedProtocol(H11Protocol):
             timer.cancel()
 
     def _give_up(self) -> None:
-        _waiting(self.server_state).pop(self, None)
+        self._stop_waiting()
         self.transport.abort()
 
 

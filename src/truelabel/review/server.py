@@ -298,7 +298,8 @@ def _add_decisions(app: FastAPI, review: Review) -> None:
         return JSONResponse(review.changes(since))
 
     @app.exception_handler(sqlite3.Error)
-    def not_saved(request: Request, error: sqlite3.Error) -> Response:
+    @app.exception_handler(OSError)
+    def not_saved(request: Request, error: Exception) -> Response:
         return JSONResponse({"detail": f"The decision could not be written ({error})."}, status_code=507)
 
 
