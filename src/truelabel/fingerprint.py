@@ -216,7 +216,7 @@ def _columns(array: Array, rows: Ints) -> Array:
 
 
 def _confidence(predictions: Predictions) -> Array:
-    return predictions.block(_spread_out(len(predictions), SAMPLE)).max(axis=1)
+    return np.asarray(predictions.block(_spread_out(len(predictions), SAMPLE)).max(axis=1))
 
 
 def _directions(view: View, c: int) -> Array:

@@ -202,7 +202,8 @@ def _wrong(stored: dict[str, Any]) -> WrongLabels:
 
 
 def _count(stored: dict[str, Any]) -> Count:
-    return Count(*(float(stored[name]) for name in ("number", "low", "high")), int(stored["of"]))
+    number, low, high = (float(stored[name]) for name in ("number", "low", "high"))
+    return Count(number, low, high, int(stored["of"]))
 
 
 def _ids(predictions: Predictions) -> Any:
