@@ -16,6 +16,18 @@ Rows = slice | Array | list[int]
 BLOCK_VALUES = 4_000_000  # values touched at a time when an array is scanned: 16 MB of float32
 
 
+class RowError(ValueError):
+    """What is wrong with a row, which the message names as ``{row}``."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message.replace("{row}", f"{row:d}"))
+        self.message, self.row = message, int(row)
+
+    def moved(self, start: int) -> RowError:
+        """Return the error as one of a whole file, of which the rows were those from `start` on."""
+        return RowError(self.message, self.row + start)
+
+
 def as_array(value: Any, name: str) -> Array:
     """Return `value` (NumPy, pandas, polars, torch, list) as a NumPy array, sharing its memory where possible."""
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
@@ -61,9 +73,9 @@ def matrix(value: Any, name: str) -> Array:
         block = float32(array, rows)
         if not np.isfinite(block).all():
             row, column = np.argwhere(~np.isfinite(block))[0]
-            raise ValueError(
-                f"{name} has a NaN or infinite value (row {rows.start + row}, column {column}); "
-                "impute it or drop the row first."
+            raise RowError(
+                f"{name} has a NaN or infinite value (row {{row}}, column {column}); impute it or drop the row first.",
+                rows.start + row,
             )
     return array
 

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from truelabel.arrays import Array, Floats, Ints, Rows, as_array, as_numbers, blocks, float32, matrix, pick
+from truelabel import columns
+from truelabel.arrays import Array, Floats, Ints, RowError, Rows, as_array, as_numbers, blocks, float32, matrix, pick
+from truelabel.notices import warn_of_wild_values
 
 PARTS = ("probs", "hidden", "inputs", "labels", "ids")
 SUM_TOLERANCE = 2e-3  # float16 rounds every entry by up to 0.05 %
@@ -36,7 +38,10 @@ class Predictions:
     ids : (n,) array, optional
         A name for each instance.
     class_names : sequence of str, optional
-        A name for each class.
+        A name for each class. Those of the columns of a data frame by default; where they are the same in another
+        order, its columns are put into this one.
+    feature_names : sequence of str or mapping of views to such, optional
+        A name for each column of `features`; likewise. Calibrators match named columns by name.
     out_of_sample : bool, default False
         Whether the classifier made these predictions on instances it had not trained on.
     input : {"probs", "logits"}, default "probs"
@@ -62,19 +67,26 @@ class Predictions:
         labels: Any = None,
         ids: Any = None,
         class_names: Sequence[str] | None = None,
+        feature_names: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         out_of_sample: bool = False,
         input: Literal["probs", "logits"] = "probs",
     ) -> None:
+        class_names = columns.names_of(probs) if class_names is None else class_names
+        probs = columns.in_order(probs, class_names)
         self.probs: Array = _probs(probs, input)
         n, c = self.probs.shape
         self.class_names: tuple[str, ...] | None = _class_names(class_names, c)
+        features, names = _named_views(features, feature_names)
         self.views: dict[str, Array] = _views(features)
+        self.feature_names: dict[str, columns.Names] = _feature_names(names, self.views)
         self.hidden: Array | None = None if hidden is None else matrix(hidden, "hidden")
         self.inputs: Any = inputs
         self.labels: Ints | None = None if labels is None else _labels(labels, c, self.class_names)
         self.ids: Array | None = None if ids is None else as_array(ids, "ids")
         self.out_of_sample = bool(out_of_sample)
         self._check_lengths(n)
+        for name, view in (self.views | ({} if self.hidden is None else {"hidden": self.hidden})).items():
+            warn_of_wild_values(view, name if name in ("features", "hidden") else _view_title(name))
 
     def _check_lengths(self, n: int) -> None:
         parts = {"hidden": self.hidden, "inputs": self.inputs, "labels": self.labels, "ids": self.ids}
@@ -155,6 +167,7 @@ class Predictions:
             "labels": self.labels,
             "ids": self.ids,
             "class_names": self.class_names,
+            "feature_names": None if "features" in parts else self.feature_names,
             "out_of_sample": self.out_of_sample,
         }
         return Predictions(**(kept | parts))
@@ -211,20 +224,23 @@ def _probs(value: Any, input: str) -> Array:
         raise ValueError("probs has one class only; a column for each of at least two classes is needed.")
     if input == "logits":
         return _softmax(array)
+    below = False
     for rows in blocks(array):
         block = float32(array, rows)
         sums = block.sum(axis=1, dtype=np.float64)
-        wrong = np.flatnonzero((np.abs(sums - 1) > SUM_TOLERANCE) | (block.min(axis=1) < -SUM_TOLERANCE))
+        least = block.min(axis=1)
+        below |= bool((least < 0).any())
+        wrong = np.flatnonzero((np.abs(sums - 1) > SUM_TOLERANCE) | (least < -SUM_TOLERANCE))
         if len(wrong):
             row = wrong[0]
             low = block[row].min()
             fault = (
-                f"has negative values (row {rows.start + row} has {low:.4g})"
+                f"has negative values (row {{row}} has {low:.4g})"
                 if low < -SUM_TOLERANCE
-                else f"has rows that do not sum to 1 (row {rows.start + row} sums to {sums[row]:.4g})"
+                else f"has rows that do not sum to 1 (row {{row}} sums to {sums[row]:.4g})"
             )
-            raise ValueError(f'probs {fault}; pass logits through softmax first or use input="logits".')
-    return array
+            raise RowError(f'probs {fault}; pass logits through softmax first or use input="logits".', rows.start + row)
+    return np.maximum(array, 0) if below else array  # 1 − p may round to −1e-9, of which there is no logarithm
 
 
 def _softmax(logits: Array) -> Floats:
@@ -249,6 +265,29 @@ def _views(features: Any) -> dict[str, Array]:
         if name in PARTS:
             raise ValueError(f"features has a view named {name!r}, as another part is; give the view another name.")
     return {name: matrix(view, _view_title(name)) for name, view in features.items()}
+
+
+def _named_views(features: Any, names: Any) -> tuple[Any, dict[str, columns.Names]]:
+    """Return the views with the columns of data frames in the order of the names, and the names by view."""
+    views = features if isinstance(features, Mapping) else {} if features is None else {"features": features}
+    given = names if isinstance(names, Mapping) else {} if names is None else {"features": names}
+    for view in given:
+        if view not in views:
+            raise ValueError(f"feature_names names the columns of {view!r}, but there is no such view.")
+    found = {view: given[view] if view in given else columns.names_of(array) for view, array in views.items()}
+    known = {view: tuple(map(str, titles)) for view, titles in found.items() if titles is not None}
+    arranged = {view: columns.in_order(array, known.get(view)) for view, array in views.items()}
+    return (arranged if isinstance(features, Mapping) else arranged.get("features")), known
+
+
+def _feature_names(names: Mapping[str, columns.Names], views: Mapping[str, Array]) -> dict[str, columns.Names]:
+    for view, titles in names.items():
+        title, width = _view_title(view), views[view].shape[1]
+        if len(titles) != width:
+            raise ValueError(f"feature_names has {len(titles)} names, but {title} has {width} columns; name each once.")
+        if len(set(titles)) != width:
+            raise ValueError(f"feature_names names a column of {title} twice; give each a name of its own.")
+    return dict(names)
 
 
 def _view_title(name: str) -> str:
@@ -282,9 +321,10 @@ def _labels(value: Any, c: int, names: tuple[str, ...] | None) -> Ints:
     indices = array.astype(np.int64, copy=False) if array.dtype.kind != "f" else _whole(array)
     wrong = np.flatnonzero((indices < 0) | (indices >= c))
     if len(wrong):
-        raise ValueError(
-            f"labels has {indices[wrong[0]]} in row {wrong[0]}, but probs has {c} columns "
-            f"(classes 0 to {c - 1}); use the index of a column of probs."
+        raise RowError(
+            f"labels has {indices[wrong[0]]} in row {{row}}, but probs has {c} columns "
+            f"(classes 0 to {c - 1}); use the index of a column of probs.",
+            wrong[0],
         )
     return indices
 
@@ -292,7 +332,7 @@ def _labels(value: Any, c: int, names: tuple[str, ...] | None) -> Ints:
 def _whole(array: Array) -> Ints:
     wrong = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
     if len(wrong):
-        raise ValueError(f"labels has {array[wrong[0]]} in row {wrong[0]}; use whole class indices.")
+        raise RowError(f"labels has {array[wrong[0]]} in row {{row}}; use whole class indices.", wrong[0])
     return array.astype(np.int64)
 
 
@@ -305,5 +345,6 @@ def _named_labels(array: Array, names: tuple[str, ...] | None) -> Ints:
     missing = [(row, name) for row, name in enumerate(array) if str(name) not in index]
     if missing:
         row, name = missing[0]
-        raise ValueError(f"labels has {name!r} in row {row}, which is not in class_names; add it or fix the label.")
+        shown = repr(name).replace("{row}", "{ row }")
+        raise RowError(f"labels has {shown} in row {{row}}, which is not in class_names; add it or fix the label.", row)
     return np.array([index[str(name)] for name in array], dtype=np.int64)

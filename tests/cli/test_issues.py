@@ -123,7 +123,7 @@ def test_correct_takes_a_budget_or_a_threshold_and_writes_npy(files: SimpleNames
     assert (np.load(out) != files.noisy).sum() == 7
     assert "7 of 200 labels changed" in printed
     assert printed.count(" → ") == 2
-    call(*words, "--threshold", 1, "--out", out)
+    call(*words, "--threshold", 1, "--out", out, "--overwrite")
     np.testing.assert_array_equal(np.load(out), files.noisy)
 
 

@@ -1,5 +1,6 @@
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -180,11 +181,13 @@ def test_a_trunk_is_passed_to_load(path):
 def test_a_file_is_written_whole_or_not_at_all(fitted, saved, monkeypatch):
     before = saved.read_bytes()
 
-    def fail(tensors, target, metadata):
-        target.write_bytes(b"half of it")
+    write = Path.write_bytes
+
+    def fail(target, content):
+        write(target, content[: len(content) // 2])
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(files, "save_file", fail)
+    monkeypatch.setattr(Path, "write_bytes", fail)
     with pytest.raises(OSError, match="no space left"):
         fitted.save(saved)
     assert saved.read_bytes() == before
@@ -328,3 +331,38 @@ def test_a_missing_tensor_is_damage(saved):
     save_file(tensors, saved, metadata=header)
     with pytest.raises(FileFormatError, match="does not fit: the file is damaged"):
         tl.load(saved)
+
+
+def test_claims_are_compared_with_the_tensors_before_anything_is_built(fitted, saved, monkeypatch):
+    """A small file that claims 30,000 classes used to take seven gigabytes before it was refused."""
+    from truelabel.calibrators.npc import model
+
+    def built(*given, **options):
+        raise AssertionError("something was built by what the file claims")
+
+    for name, value in (("n_classes", 30_000), ("width", 10_000_000), ("hidden", [100_000, 100_000])):
+        rewritten(saved, lambda config, tensors, name=name, value=value: config.update({name: value}))
+        with monkeypatch.context() as patched:
+            patched.setattr(model.DirichletVAE, "__init__", built)
+            with pytest.raises(FileFormatError, match=r"the file is damaged|is damaged"):
+                tl.load(saved)
+        fitted.save(saved)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_refused(fitted, saved, value):
+    rewritten(saved, lambda config, tensors: tensors["encoder.weight"].fill_(value))
+    with pytest.raises(FileFormatError, match=r"encoder\.weight holds numbers that are not finite"):
+        tl.load(saved)
+
+
+def rewritten(path, change):
+    """Change configuration and tensors of a file, with a checksum that fits."""
+    with safe_open(path, framework="pt") as file:
+        header = dict(file.metadata())
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    config = json.loads(header["config"])
+    change(config, tensors)
+    header["config"] = json.dumps(config)
+    header["checksum"] = files._checksum(header["config"], tensors)
+    save_file(tensors, path, header)

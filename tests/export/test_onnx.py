@@ -1,3 +1,4 @@
+import json
 import sys
 
 import numpy as np
@@ -83,3 +84,20 @@ def test_missing_packages_are_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(ImportError, match=r'install them with pip install "truelabel\[onnx\]"'):
         fitted.export_onnx(tmp_path / "npc.onnx")
+
+
+def test_a_graph_names_classes_and_features(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    rng = np.random.default_rng(0)
+    truth = np.arange(90) % 3
+    said = tl.Predictions(
+        0.8 * np.eye(3)[truth] + 0.2 / 3,
+        rng.normal(size=(90, 2)) + truth[:, None],
+        labels=truth,
+        class_names=["a", "b", "c"],
+        feature_names=["x", "y"],
+    )
+    tl.NPC(random_state=0, epochs=1, progress=False).fit(said).export_onnx(tmp_path / "npc.onnx")
+    about = {entry.key: entry.value for entry in onnx.load(tmp_path / "npc.onnx").metadata_props}
+    assert json.loads(about["truelabel.class_names"]) == ["a", "b", "c"]
+    assert json.loads(about["truelabel.feature_names"]) == {"features": ["x", "y"]}

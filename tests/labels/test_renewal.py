@@ -87,6 +87,8 @@ def test_a_kill_at_any_step_leaves_a_whole_version(folder: Path, moved: int, mon
 
     def until(step):
         def stepped(*words):
+            if words[1].parent != folder:
+                return step(*words)  # a file that is written aside
             steps[0] += 1
             if steps[0] > moved:
                 raise Killed

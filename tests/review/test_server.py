@@ -295,3 +295,53 @@ def test_there_is_no_api_page(page: TestClient) -> None:
     for path in ("docs", "redoc", "openapi.json"):
         assert page.get(path).status_code == 404
     assert json.loads(page.get("docs").text) == {"detail": "Not Found"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"row": NaN, "label": 1, "tab": "one"}',
+        '{"row": 1e400, "label": 1, "tab": "one"}',
+        '{"row": 0, "label": -Infinity, "tab": "one"}',
+        '{"row": 0, "label": 1, "tab": "\\ud800"}',
+        '{"row": 0, "label": 1, "tab": "\\u0000"}',
+        '{"row": 0, "label": 1, "tab": "one", "\\udfff": NaN}' + " ",
+        "[" * 5_000,
+        '{"row": ' + "9" * 5_000 + ', "label": 1, "tab": "one"}',
+        "\x00",
+        "NaN",
+    ],
+)
+def test_odd_json_is_refused_or_taken_for_what_it_is(page: TestClient, body: str) -> None:
+    answer = page.post("decide", content=body.encode(), headers={"Content-Type": "application/json"})
+    assert answer.status_code in (200, 400, 422)
+    answer.json()
+    assert decide(page, 1, 2)["row"] == 1
+
+
+def test_after_a_locked_file_decisions_are_kept_again(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One failure within a transaction used to make every later decision fail until the restart."""
+    import sqlite3
+
+    from truelabel.review import decisions
+
+    monkeypatch.setattr(decisions, "PATIENCE", 0.05)
+    kept = Decisions.of(Examined.read(folders["image"]), tmp_path / "d.sqlite")
+    real = kept._read
+
+    def locked(query: str, *values: object) -> list[object]:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr(kept, "_read", locked)
+    with pytest.raises(sqlite3.OperationalError):
+        kept.changes()
+    monkeypatch.setattr(kept, "_read", real)
+    other = sqlite3.connect(tmp_path / "d.sqlite")
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        kept.decide(0, 1, given=0, suggested=1)
+    other.execute("ROLLBACK")
+    kept.decide(0, 1, given=0, suggested=1)
+    assert len(kept.changes()[1]) == 1

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from truelabel.writing import whole
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -40,5 +42,6 @@ def save_figure(figure: Figure, folder: str | os.PathLike[str], name: str, *, dp
     for path in paths:
         # The date would make every file differ from the last.
         options = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"pil_kwargs": {"optimize": True}}
-        figure.savefig(path, dpi=dpi, bbox_inches="tight", pad_inches=0.08, **options)
+        with whole(path) as partial:
+            figure.savefig(partial, dpi=dpi, bbox_inches="tight", pad_inches=0.08, **options)
     return paths

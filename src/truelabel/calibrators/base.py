@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Self
 
@@ -10,6 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from truelabel.arrays import Floats, Ints
+from truelabel.columns import Columns
+from truelabel.fingerprint import Fingerprint, Shift
+from truelabel.notices import ShiftWarning
 from truelabel.predictions import Predictions
 
 if TYPE_CHECKING:
@@ -50,15 +54,61 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
                 f"labels holds one class only (class {predictions.labels[0]}); at least two are needed to learn from."
             )
 
-    def _remember(self, predictions: Predictions) -> None:
+    def _remember(self, predictions: Predictions, unseen: Predictions | None = None) -> None:
         self.n_classes_ = predictions.n_classes
         self.class_names_ = predictions.class_names
+        self.feature_names_ = dict(predictions.feature_names)
+        self.fingerprint_: Fingerprint | None = Fingerprint.of(predictions, unseen)
         self.view_widths_ = {name: view.shape[1] for name, view in predictions.views.items()}
 
     def calibrate(self, predictions: Predictions) -> Floats:
-        """Return p(y | x), an (n, c) array whose rows sum to 1."""
-        self._check(predictions)
-        return self._calibrate(predictions)
+        """Return p(y | x), an (n, c) array whose rows sum to 1.
+
+        Its columns are in the order of the predictions' classes. Where classes and feature columns have names, they
+        are matched by these with those that the calibrator was fitted on. A `ShiftWarning` tells of predictions that
+        are not like those; see `shift`.
+        """
+        places, own = self.class_places(predictions), self._arranged(predictions)
+        shift = self._shift(own)
+        if shift.findings:
+            warnings.warn(
+                f"these predictions are not like those that the calibrator was fitted on: {shift}; check that features "
+                "and classifier are the same, or fit again.",
+                ShiftWarning,
+                stacklevel=2,
+            )
+        probs = self._calibrate(own)
+        return probs if places is None else probs[:, places]
+
+    def shift(self, predictions: Predictions) -> Shift:
+        """Say how predictions differ from those that the calibrator was fitted on.
+
+        Noticed are features in other units, with other columns or in another order, classes that changed places, and
+        another classifier, as far as it is surer or less sure, has another hidden layer, or answers otherwise for
+        instances that were there when the calibrator was fitted. Below 50 instances nothing is compared.
+        """
+        return self._shift(self._arranged(predictions))
+
+    def _shift(self, own: Predictions) -> Shift:
+        return Shift() if self.fingerprint_ is None else self.fingerprint_.compare(own, self.class_names_)
+
+    def class_places(self, predictions: Predictions) -> Ints | None:
+        """Return for each class of `predictions` its number in `fit`; None where the two orders are the same."""
+        self._check_fitted()
+        self._check_classes(predictions)
+        return self._columns().places(predictions)
+
+    def _arranged(self, predictions: Predictions) -> Predictions:
+        """Return predictions that were checked, with columns in the order of those that `fit` got."""
+        self._check_fitted()
+        self._check_classes(predictions)
+        own = self._columns().arrange(predictions)
+        self._check(own)
+        return own
+
+    def _columns(self) -> Columns:
+        read = {name: names for name, names in self.feature_names_.items() if name in self._needed_views()}
+        return Columns(self.class_names_, read)
 
     def predict(self, predictions: Predictions) -> Ints:
         """Return the most probable true class of each instance."""
@@ -74,7 +124,7 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
         probs = self.calibrate(predictions)
         before, after = predictions.hard, probs.argmax(axis=1)
         rows = np.flatnonzero(before != after)
-        names = self.class_names_ or predictions.class_names
+        names = predictions.class_names or self.class_names_
         title = np.arange(self.n_classes_) if names is None else np.array(names, dtype=object)
         table = pd.DataFrame(
             {
@@ -97,8 +147,7 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "n_classes_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first.")
 
-    def _check(self, predictions: Predictions) -> None:
-        self._check_fitted()
+    def _check_classes(self, predictions: Predictions) -> None:
         if not isinstance(predictions, Predictions):
             raise TypeError(
                 f"a truelabel.Predictions is needed, not {type(predictions).__name__}; wrap the arrays first."
@@ -108,6 +157,8 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
                 f"probs has {predictions.n_classes} classes, but the calibrator was fitted on {self.n_classes_}; "
                 "pass predictions of the same classifier."
             )
+
+    def _check(self, predictions: Predictions) -> None:
         for name, width in self._needed_views().items():
             if name not in predictions.views:
                 raise ValueError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -12,10 +13,14 @@ from truelabel import __version__
 from truelabel.cli import apply, audit, clean, consensus, correct, demo, fit, issues, listings, report, review, train
 from truelabel.cli.analyse import analyse
 from truelabel.cli.lab import lab
+from truelabel.notices import show_plainly
 
 ENGINEERS = "For engineers: better predictions from a trained classifier"
 CURATORS = "For curators: find and fix wrong labels"
 RESEARCHERS = "For researchers: noise, methods and experiments"
+
+NO_MEMORY = "There is not enough memory for this; pass fewer rows or columns, or use a larger machine."
+OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "bad_alloc")  # in the messages of torch and faiss
 
 app = typer.Typer(
     name="truelabel",
@@ -55,12 +60,21 @@ def _root(
 ) -> None: ...
 
 
+def _complain(fault: str) -> NoReturn:
+    Console(stderr=True, highlight=False, soft_wrap=True).print("Error:", fault, style="red", markup=False)
+    sys.exit(1)
+
+
 def main() -> None:
     """Run the command line; a user's mistake gives one line and exit code 1, a wrong call exit code 2."""
+    warnings.showwarning = show_plainly
     try:
         app()
-    except (ValueError, OSError, ImportError) as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print("Error:", str(error), style="red", markup=False)
-        sys.exit(1)
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        _complain(str(error) if not isinstance(error, MemoryError) else NO_MEMORY)
+    except RuntimeError as error:
+        if not any(words in str(error) for words in OUT_OF_MEMORY):
+            raise
+        _complain(NO_MEMORY)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,8 +12,10 @@ import numpy as np
 import typer
 
 from truelabel.cli import files
+from truelabel.notices import ShiftWarning
 
 if TYPE_CHECKING:
+    from truelabel.arrays import Floats
     from truelabel.calibrators.npc import NPC
     from truelabel.predictions import Predictions
 
@@ -30,6 +33,11 @@ def apply(
     hidden: Annotated[Path | None, typer.Option(help="The classifier's hidden layer, n×h .npy.")] = None,
     logits: Annotated[bool, typer.Option("--logits", help="probs holds logits (.npy and .npz).")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto for the best there is.")] = "auto",
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse predictions that are not like those that the calibrator was fitted on."),
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=files.OVERWRITE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
     """Calibrate predictions with a fitted calibrator. Parquet files of any length are read piece by piece.
@@ -41,17 +49,20 @@ def apply(
     """
     import truelabel as tl
     from truelabel import parquet
+    from truelabel.writing import check_target, whole
 
-    npc = tl.load(model, device=device)
     if out.suffix not in (".parquet", ".csv", ".npy"):
         raise ValueError(f"{out} must end in .parquet, .csv or .npy.")
+    parts = {"probs": probs, "features": features, "hidden": hidden}
+    check_target(out, reads=[model, data, *parts.values()], overwrite=overwrite)
+    npc = tl.load(model, device=device)
     if data is not None and data.suffix == ".parquet":
         pieces = parquet.stream(data)
     else:
-        parts = {"probs": probs, "features": features, "hidden": hidden}
         pieces = iter([files.read(data, parts, logits=logits, out_of_sample=None)])
     counts = {"instances": 0, "changed": 0}
-    _write(_results(npc, pieces, counts), out)
+    with whole(out) as partial:
+        _write(_results(npc, pieces, counts, strict), partial)
     if as_json:
         print(json.dumps(counts | {"file": str(out)}))
     else:
@@ -59,9 +70,12 @@ def apply(
         print(f"{counts['instances']:,} instances, class changed for {counts['changed']:,} ({share:.1%}): {out}")
 
 
-def _results(npc: NPC, pieces: Iterator[Predictions], counts: dict[str, int]) -> Iterator[dict[str, Any]]:
+def _results(npc: NPC, pieces: Iterator[Predictions], counts: dict[str, int], strict: bool) -> Iterator[dict[str, Any]]:
     for said in pieces:
-        calibrated = npc.calibrate(said)
+        with warnings.catch_warnings():
+            if strict:
+                warnings.simplefilter("error", ShiftWarning)
+            calibrated = _calibrated(npc, said)
         before, after = said.hard, calibrated.argmax(axis=1)
         names = said.class_names or npc.class_names_
         title = np.arange(npc.n_classes_) if names is None else np.array(names)
@@ -77,10 +91,19 @@ def _results(npc: NPC, pieces: Iterator[Predictions], counts: dict[str, int]) ->
         counts["changed"] += int(np.sum(before != after))
 
 
+def _calibrated(npc: NPC, said: Predictions) -> Floats:
+    try:
+        return npc.calibrate(said)
+    except ShiftWarning as warning:
+        raise ValueError(f"{warning} Leave --strict out to apply it all the same.") from None
+
+
 def _write(results: Iterator[dict[str, Any]], out: Path) -> None:
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from truelabel.writing import RESULT
 
     if out.suffix == ".npy":
         np.save(out, np.concatenate([piece["probs"] for piece in results]))
@@ -96,6 +119,7 @@ def _write(results: Iterator[dict[str, Any]], out: Path) -> None:
             table = pa.Table.from_pandas(frame, preserve_index=False)
             lists = pa.FixedSizeListArray.from_arrays(pa.array(probs.reshape(-1)), probs.shape[1])
             table = table.append_column("probs", lists)
+            table = table.replace_schema_metadata({**(table.schema.metadata or {}), RESULT: b"calibrated"})
             writer = writer or pq.ParquetWriter(out, table.schema)
             writer.write_table(table)
     finally:

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from truelabel.cli import labelled
+from truelabel.cli.files import OVERWRITE
 
 
 def correct(
@@ -35,6 +36,7 @@ def correct(
     calibrator: labelled.Model = None,
     seed: labelled.Seed = 0,
     device: labelled.Device = "auto",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Replace labels that are probably wrong, and write down what was changed and why.
@@ -50,17 +52,20 @@ def correct(
     from truelabel.labels import correct_labels, write_table
     from truelabel.labels.correct import rule_named
     from truelabel.labels.files import check_table_path
+    from truelabel.writing import check_target, whole
 
     if out.suffix != ".npy":
         check_table_path(out)
     parts = {"probs": probs, "features": features, "hidden": hidden, "labels": labels}
+    check_target(out, reads=[data, *parts.values(), calibrator], overwrite=overwrite)
     named = labelled.Named(data, parts, logits, out_of_sample)
     _, found = labelled.found_in(named, calibrator, seed=seed, device=device)
     corrected = correct_labels(
         found, rule=rule_named(correct), threshold="auto" if threshold is None else threshold, budget=budget
     )
     if out.suffix == ".npy":
-        np.save(out, corrected.labels)
+        with whole(out) as partial:
+            np.save(partial, corrected.labels)
     else:
         write_table(corrected.table, out)
     if as_json:

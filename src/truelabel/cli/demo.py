@@ -26,12 +26,14 @@ def demo(
 
     from truelabel.analysis import draw_confusions
     from truelabel.demo import run
+    from truelabel.writing import whole
 
     found = run(seed)
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "confusion.png"
     title = f"Digits with {found.noise_rate:.0%} wrong labels: test predictions, percent of each true class"
-    draw_confusions(found.confusions, title=title).savefig(picture, dpi=150)
+    with whole(picture) as partial:
+        draw_confusions(found.confusions, title=title).savefig(partial, dpi=150)
     if as_json:
         figures = {"accuracy": found.accuracy, "noise_rate": found.noise_rate, "fitted": found.fitted}
         print(json.dumps(figures | {"seconds": found.seconds, "picture": str(picture)}, indent=1))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from truelabel.predictions import Predictions
+from truelabel.reading import read_npy, read_npz
 
-PARTS = ("probs", "features", "hidden", "labels", "ids")
+OVERWRITE = "Replace what is there, whatever it is."
+PARTS = ("probs", "features", "hidden", "labels", "ids", "class_names", "feature_names")
 
 
 def read(data: Path | None, parts: dict[str, Path | None], *, logits: bool, out_of_sample: bool | None) -> Predictions:
@@ -40,19 +40,18 @@ def _predictions(arrays: dict[str, Any], logits: bool, out_of_sample: bool | Non
 def _array(path: Path) -> Any:
     if path.suffix != ".npy":
         raise ValueError(f"{path} is not a .npy file; save the array with numpy.save.")
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+    return read_npy(path, mapped=True)
 
 
 def _archive(path: Path) -> dict[str, Any]:
     """Read the arrays of an `.npz` file; those named features:NAME are views."""
     arrays: dict[str, Any] = {}
     views: dict[str, Any] = {}
-    with np.load(path, allow_pickle=False) as archive:
-        for name in archive.files:
-            if name.startswith("features:"):
-                views[name.removeprefix("features:")] = archive[name]
-            elif name in PARTS:
-                arrays[name] = archive[name]
+    for name, array in read_npz(path).items():
+        if name.startswith("features:"):
+            views[name.removeprefix("features:")] = array
+        elif name in PARTS:
+            arrays[name] = array
     if views and "features" in arrays:
         views["features"] = arrays["features"]
     return arrays | ({"features": views} if views else {})

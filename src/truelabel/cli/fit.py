@@ -48,6 +48,7 @@ def fit(
     epochs: Annotated[int | None, typer.Option(help="The recipe's if not given.")] = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto for the best there is.")] = "auto",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=files.OVERWRITE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Fit a calibrator on what a classifier said about its noisy training set.
@@ -64,8 +65,10 @@ def fit(
     Example: truelabel fit --probs p.npy --features x.npy --labels y.npy
     """
     from truelabel.calibrators.npc import NPC
+    from truelabel.writing import check_target
 
     parts = {"probs": probs, "features": features, "hidden": hidden, "labels": labels}
+    check_target(out, reads=[data, *parts.values(), validation, unlabelled], overwrite=overwrite)
     said = files.read(data, parts, logits=logits, out_of_sample=out_of_sample)
     chosen = cast(Literal["default", "paper"], recipe)
     npc = NPC(chosen, k=k, rho=rho, epochs=epochs, random_state=seed, device=device)

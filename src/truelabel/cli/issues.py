@@ -10,6 +10,7 @@ import typer
 
 from truelabel.cli import examined as pages
 from truelabel.cli import labelled
+from truelabel.cli.files import OVERWRITE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +46,7 @@ def issues(
     calibrator: labelled.Model = None,
     seed: labelled.Seed = 0,
     device: labelled.Device = "auto",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Find labels that are probably wrong: a ranked list, what each should be, and how many there are in all.
@@ -63,11 +65,15 @@ def issues(
     """
     from truelabel.labels import LabelIssues, to_label_studio, write_label_studio, write_table
     from truelabel.labels.files import check_table_path
+    from truelabel.writing import check_target
 
     check_table_path(out)
     if threshold is not None and not 0 <= threshold <= 1:
         raise ValueError(f"--threshold is a probability between 0 and 1, not {threshold}.")
     parts = {"probs": probs, "features": features, "hidden": hidden, "labels": labels}
+    for path in (out, label_studio):
+        if path is not None:
+            check_target(path, reads=[data, *parts.values(), images, table_file, calibrator], overwrite=overwrite)
     named = labelled.Named(data, parts, logits, out_of_sample)
     source = pages.source(images, table_file, text)
     if source is not None and save is None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from truelabel.cli.files import OVERWRITE
+
 if TYPE_CHECKING:
     from truelabel.lab.tables import Sheet
 
@@ -42,6 +44,7 @@ class Style(StrEnum):
 
 
 As = Annotated[Style, typer.Option("--as", help="How the table is written.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)]
 Out = Annotated[Path | None, typer.Option(help="Write it to this file instead.", show_default=False)]
 
 
@@ -139,6 +142,7 @@ def show(
     export: Annotated[
         Path | None, typer.Option(help="Write them to a .parquet or .csv file instead.", show_default=False)
     ] = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the records of a store, or write them to a file.
@@ -157,6 +161,7 @@ def show(
     records = [each for each in records if not (failed and each.ok) and (only is None or matches(only, each.cell))]
     records.sort(key=lambda record: (record.cell.title, record.key))
     if export is not None:
+        _check(export, [store], overwrite)
         room.export(records, export)
         print(f"{len(records)} records in {export}.")
         return
@@ -187,6 +192,7 @@ def table(
     style: As = Style.terminal,
     out: Out = None,
     only: Only = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a grid's records as a table like the paper's, with the paper's figures in columns beside.
@@ -198,7 +204,9 @@ def table(
 
     with room.open_store(store) as opened:
         frame = opened.frame()
-    _write(sheet(room.load_grid(grid).only(only), frame, layout), style, out, as_json)
+    chosen = room.load_grid(grid).only(only)
+    _check(out, [store, Path(grid)], overwrite)
+    _write(sheet(chosen, frame, layout), style, out, as_json)
 
 
 @lab.command()
@@ -207,6 +215,7 @@ def compare(
     second: Annotated[Path, typer.Argument(metavar="B", help="Another.")],
     style: As = Style.terminal,
     out: Out = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Set two runs side by side: the same cells before and after something was changed.
@@ -220,11 +229,21 @@ def compare(
     for path in (first, second):
         with room.open_store(path) as opened:
             frames.append(opened.frame())
+    _check(out, [first, second], overwrite)
     _write(side_by_side(frames[0], frames[1], (first.stem, second.stem)), style, out, as_json)
+
+
+def _check(out: Path | None, reads: list[Path], overwrite: bool) -> None:
+    from truelabel.writing import check_target
+
+    if out is not None:
+        check_target(out, reads=reads, overwrite=overwrite)
 
 
 def _write(found: Sheet, style: Style, out: Path | None, as_json: bool) -> None:
     from rich.console import Console
+
+    from truelabel.writing import write_text
 
     if as_json:
         text = json.dumps(
@@ -241,5 +260,5 @@ def _write(found: Sheet, style: Style, out: Path | None, as_json: bool) -> None:
     if out is None:
         print(text)
     else:
-        out.write_text(text)
+        write_text(out, text)
         print(f"The table is in {out}.")

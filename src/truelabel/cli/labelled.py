@@ -12,6 +12,7 @@ import typer
 
 from truelabel.arrays import Array
 from truelabel.cli import files
+from truelabel.reading import read_npz, reading
 
 if TYPE_CHECKING:
     from truelabel.calibrators import Calibrator
@@ -79,8 +80,8 @@ class Named:
                 return None
             return {name: files._array(path) for name, path in self.parts.items() if path is not None}
         if self.data.suffix == ".npz" and self.data.is_file():
-            with np.load(self.data, allow_pickle=False) as archive:
-                several = "labels" in archive.files and _wide(archive["labels"])
+            archive = read_npz(self.data)
+            several = "labels" in archive and _wide(archive["labels"])
             return files._archive(self.data) if several else None
         if self.data.suffix == ".parquet" and self.data.is_file():
             _refuse_lists(self.data)
@@ -96,10 +97,8 @@ def _refuse_lists(data: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with reading(data, "a Parquet file"):
         schema = pq.read_schema(data)
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{data} is not a Parquet file, or is damaged ({error}).") from None
     if "labels" in schema.names and pa.types.is_nested(schema.field("labels").type):
         raise ValueError(
             f"{data} has several labels an instance; write probs, features and labels (n×c of 0 and 1) to an .npz file."

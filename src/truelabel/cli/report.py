@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Annotated, cast
 
-import numpy as np
 import typer
 
 from truelabel.cli import examined as named
 from truelabel.cli import labelled
+from truelabel.cli.files import OVERWRITE
 
 
 def report(
@@ -31,6 +31,7 @@ def report(
     calibrator: labelled.Model = None,
     seed: labelled.Seed = 0,
     device: labelled.Device = "auto",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Write what was found about the labels as one HTML file: to read, to print, to send. It needs no network.
@@ -45,11 +46,15 @@ def report(
     Example: truelabel report train.parquet --images photos --json
     """
     import truelabel as tl
+    from truelabel.reading import read_npy
     from truelabel.report import write_report
     from truelabel.report.map import Layout
+    from truelabel.writing import check_target
 
     if out.suffix not in (".html", ".htm"):
         raise ValueError(f"{out} must end in .html; that is what the report is.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    check_target(out, reads=[where, images, table, truth, calibrator], overwrite=overwrite)
     if layout not in ("tsne", "pca", "none"):
         raise ValueError(f"--map is tsne, pca or none, not {layout}.")
     examined = named.read(where, named.source(images, table, text), calibrator=calibrator, seed=seed, device=device)
@@ -57,7 +62,7 @@ def report(
         examined,
         out,
         calibrator=None if calibrator is None else tl.load(calibrator, device=device),
-        truth=None if truth is None else np.load(truth, allow_pickle=False),
+        truth=None if truth is None else read_npy(truth),
         title=title,
         layout=cast(Layout, layout),
         drawn=drawn,

@@ -10,6 +10,7 @@ import typer
 
 from truelabel.cli import examined as named
 from truelabel.cli import labelled
+from truelabel.cli.files import OVERWRITE
 
 if TYPE_CHECKING:
     from truelabel.labels.examined import Examined
@@ -59,6 +60,7 @@ def review(
             "and its calibrator.safetensors anew.",
         ),
     ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     calibrator: labelled.Model = None,
     seed: labelled.Seed = 0,
     device: labelled.Device = "auto",
@@ -78,10 +80,11 @@ def review(
     Example: truelabel review cleaned --apply
     """
     from truelabel.labels.files import check_table_path
+    from truelabel.writing import check_target
 
     for path in (export, corrected):
         if path is not None:
-            check_table_path(path)
+            check_target(check_table_path(path), reads=[where, images, table, decisions], overwrite=overwrite)
     if threshold is not None and not 0 <= threshold <= 1:
         raise ValueError(f"--threshold is a probability between 0 and 1, not {threshold}.")
     if apply and where.exists() and not where.is_dir():

@@ -48,6 +48,7 @@ def train(
     from truelabel import datasets, methods, parquet
     from truelabel import noise as noises
     from truelabel.datasets.stratified import stratified_rows
+    from truelabel.writing import write_json
 
     kind = noises.parse(noise, dataset=dataset)
     if network is not None and isinstance(kind, noises.SimilarityReflected):
@@ -67,13 +68,13 @@ def train(
     for name, part in (("train", data.train), ("test", data.test)):
         parquet.write(_without_inputs(said[name], views.get(name)), out / f"{name}.parquet", truth=part.labels)
     run = {"dataset": dataset, "noise": noise, "subset": subset, "seed": seed}
-    (out / "run.json").write_text(json.dumps(run, indent=1))
+    write_json(out / "run.json", run)
     figures = {
         "noise_rate": noisy.rate,
         "noisy labels fitted": float(np.mean(said["train"].hard == noisy.labels)),
         "test accuracy": float(np.mean(said["test"].hard == data.test.labels)),
     }
-    (out / "figures.json").write_text(json.dumps(figures, indent=1))
+    write_json(out / "figures.json", figures)
     if as_json:
         print(json.dumps(figures | {"folder": str(out)}, indent=1))
         return

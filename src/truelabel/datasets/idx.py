@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import math
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from truelabel.arrays import Array
 
 UNSIGNED_BYTE = 8
+LARGEST = 2**30  # bytes that a file may unpack to; the largest of MNIST's has 47 million
 
 
 def read_idx(path: Path) -> Array:
@@ -19,16 +22,24 @@ def read_idx(path: Path) -> Array:
     integer, and the numbers.
     """
     try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (gzip.BadGzipFile, EOFError) as error:
+        data = _unpacked(path) if path.suffix == ".gz" else path.read_bytes()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path} is damaged ({error}); delete it to have it downloaded again.") from None
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] != UNSIGNED_BYTE:
         raise ValueError(f"{path} is not an IDX file of bytes; delete it to have it downloaded again.")
     start = 4 + 4 * data[3]
     shape = tuple(int(size) for size in np.frombuffer(data[4:start], dtype=">u4"))
-    if len(data) != start + int(np.prod(shape)):
+    if len(data) != start + math.prod(shape):
         raise ValueError(
             f"{path} should hold {'×'.join(map(str, shape))} bytes, but holds {len(data) - start}; "
             "delete it to have it downloaded again."
         )
     return np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape)
+
+
+def _unpacked(path: Path) -> bytes:
+    with gzip.open(path) as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError(f"{path} unpacks to more than {LARGEST:,} bytes; delete it to have it downloaded again.")
+    return data

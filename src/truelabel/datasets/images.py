@@ -82,16 +82,20 @@ class LazyImages:
 
     def _read(self, name: str, side: int) -> Floats:
         """Read the middle of an image."""
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
 
         path = self.folder / name
         edge = (self.size - side) // 2
         try:
+            if not path.is_file():
+                raise FileNotFoundError
             with Image.open(path) as image:
                 resized = image.convert("RGB").resize((self.size, self.size), Image.Resampling.BILINEAR)
         except FileNotFoundError:
             raise FileNotFoundError(f"The image {path} is missing; put it there or leave it out.") from None
-        except (UnidentifiedImageError, OSError) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # a decoder that meets damage may end in any
             raise ValueError(f"The image {path} cannot be read ({error}); replace it or leave it out.") from None
         middle: Any = resized.crop((edge, edge, edge + side, edge + side))
         pixels = np.asarray(middle, dtype=np.float32) / 255

@@ -5,14 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as serialised
 from torch import nn
+
+from truelabel.fingerprint import Fingerprint
+from truelabel.notices import UncheckedWarning
+from truelabel.writing import write_bytes
 
 if TYPE_CHECKING:
     from truelabel.calibrators.npc import NPC
@@ -33,6 +39,8 @@ def save(npc: NPC, path: str | os.PathLike[str]) -> None:
         "parameters": _plain(npc.get_params(deep=False)),
         "n_classes": npc.n_classes_,
         "class_names": npc.class_names_,
+        "feature_names": npc.feature_names_,
+        "fingerprint": None if npc.fingerprint_ is None else npc.fingerprint_.to_dict(),
         "view_widths": npc.view_widths_,
         "reads": npc.reads_,
         "input_shape": getattr(npc, "input_shape_", None),
@@ -53,13 +61,7 @@ def save(npc: NPC, path: str | os.PathLike[str]) -> None:
         "config": written,
         "checksum": _checksum(written, tensors),
     }
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    try:
-        save_file(tensors, partial, metadata=header)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_bytes(path, serialised(tensors, metadata=header))
 
 
 def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device: str = "auto") -> NPC:
@@ -85,6 +87,9 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
         npc = NPC(**config["parameters"])
         npc.n_classes_ = config["n_classes"]
         npc.class_names_ = None if config["class_names"] is None else tuple(config["class_names"])
+        npc.feature_names_ = {view: tuple(names) for view, names in config.get("feature_names", {}).items()}
+        stored = config.get("fingerprint")
+        npc.fingerprint_ = None if stored is None else Fingerprint.from_dict(stored)
         npc.view_widths_ = config["view_widths"]
         npc.reads_ = config["reads"]
         if config["link"] not in get_args(Link) or not {*npc.view_widths_, "hidden", "inputs"}.issuperset(npc.reads_):
@@ -93,6 +98,7 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
         npc.report_ = Report(**config["report"])
         npc.transition_matrix_ = _array(config.get("transition_matrix"))
         npc.class_shares_ = _array(config.get("class_shares"))
+        _require_consistent(config, tensors, path)
         if config["hidden"] is None:
             if trunk is None:
                 raise FileFormatError(
@@ -110,13 +116,51 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
         network.load_state_dict(tensors)
     except FileFormatError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         raise FileFormatError(f"{path} is damaged: its configuration is not complete ({error}).") from None
     except RuntimeError as error:
         cause = "the trunk is another network" if trunk is not None else "the file is damaged"
         raise FileFormatError(f"{path} does not fit: {cause} ({error}).") from None
     npc.network_ = network.to(devices.resolve(device)).eval()
+    if "fingerprint" not in config:
+        warnings.warn(
+            f"{path} was written by an older truelabel, which kept no names of features: whether predictions are of "
+            "the same features and classifier cannot be checked; fit again to have it checked.",
+            UncheckedWarning,
+            stacklevel=2,
+        )
     return npc
+
+
+def _require_consistent(config: dict[str, Any], tensors: dict[str, torch.Tensor], path: Any) -> None:
+    """Compare what the configuration claims with the tensors, before anything is built by it."""
+    c, width = int(config["n_classes"]), int(config["width"])
+    claims: dict[str, tuple[int, ...]] = {"encoder.weight": (c, width + c), "encoder.bias": (c,)}
+    claims |= {"decoder.weight": (c, width + c), "decoder.bias": (c,)}
+    if config["hidden"] is not None:
+        sizes = [int(tensors["trunk.0.mean"].numel()), *(map(int, config["hidden"] or [width]))]
+        for number, (inside, outside) in enumerate(pairwise(sizes)):
+            claims[f"trunk.{2 * number + 1}.weight"] = (outside, inside)
+    for name, shape in claims.items():
+        found = tuple(tensors[name].shape) if name in tensors else None
+        if found != shape:
+            raise FileFormatError(
+                f"{path} does not fit: the file is damaged ({name} should have the shape {shape}, but has {found})."
+            )
+    for name, tensor in tensors.items():
+        if not torch.isfinite(tensor).all():
+            raise FileFormatError(f"{path} is damaged: {name} holds numbers that are not finite; fit again.")
+    known = {"class_names": config["class_names"], **(config.get("feature_names") or {})}
+    widths = {"class_names": c, **config["view_widths"]}
+    if not all(type(width) is int and width > 0 for width in (c, width, *widths.values())) or c < 2:
+        raise FileFormatError(f"{path} is damaged: a number of classes or columns is not a whole number above 0.")
+    if not config["reads"] or not all(isinstance(name, str) for name in config["reads"]):
+        raise FileFormatError(f"{path} is damaged: it does not say what the calibrator reads.")
+    for name, titles in known.items():
+        if titles is None and name == "class_names":
+            continue
+        if not all(isinstance(title, str) for title in titles) or len({*titles}) != widths.get(name):
+            raise FileFormatError(f"{path} is damaged: it does not name every column of {name} once.")
 
 
 def _array(values: list[Any] | None) -> np.ndarray[Any, np.dtype[Any]] | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+
+from truelabel.writing import whole
 
 if TYPE_CHECKING:
     from truelabel.calibrators.npc import NPC
@@ -38,18 +41,26 @@ def export(npc: NPC, path: str | os.PathLike[str]) -> None:
     examples = [torch.zeros(2, *shape, device=device) for shape in _shapes(npc)]
     examples.append(torch.full((2, npc.n_classes_), 1 / npc.n_classes_, device=device))
     batch = torch.export.Dim("batch")
-    torch.onnx.export(
+    program = torch.onnx.export(
         _Graph(npc).eval(),
         tuple(examples),
-        os.fspath(path),
         input_names=[*npc.reads_, "probs"],
         output_names=["calibrated"],
         dynamic_shapes={"parts": tuple({0: batch} for _ in examples)},
         opset_version=OPSET,
         dynamo=True,
-        external_data=False,
         verbose=False,
     )
+    assert program is not None
+    program.model.metadata_props.update(_about(npc))
+    with whole(path) as partial:
+        program.save(partial, external_data=False)
+
+
+def _about(npc: NPC) -> dict[str, str]:
+    """Return what inputs and outputs mean, as a graph's metadata: JSON by name."""
+    about = {"class_names": npc.class_names_, "feature_names": npc.feature_names_}
+    return {f"truelabel.{name}": json.dumps(value, ensure_ascii=False) for name, value in about.items() if value}
 
 
 def _shapes(npc: NPC) -> list[tuple[int, ...]]:

@@ -40,7 +40,8 @@ def predict(
         Name of the submodule (as in ``module.named_modules()``) whose output, flattened, becomes `hidden`.
     encoder : torch.nn.Module or mapping of names to modules, optional
         A second network that never saw the noisy labels; its output on the same inputs, flattened, becomes
-        `features` (a mapping: one view each). Without it the `layer` is also the only feature there is.
+        `features` (a mapping: one view each). Without it there are no features: a layer of the classifier has seen
+        the labels, and is `hidden` alone.
     keep_inputs : bool, default False
         Keep the raw inputs in memory as `inputs`, for a calibrator with a trunk network.
     class_names : sequence of str, optional
@@ -93,7 +94,7 @@ def predict(
     features: Any = {name: np.concatenate(parts) for name, parts in seen.items()}
     return Predictions(
         arrays["logits"],
-        features if features else arrays["hidden"],
+        features or None,
         hidden=arrays["hidden"],
         inputs=arrays["inputs"],
         labels=arrays["labels"],

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from truelabel.arrays import Array
+from truelabel.writing import whole_folder, write_bytes
 
 Arrays = dict[str, Array]
 Facts = dict[str, Any]
@@ -49,15 +48,8 @@ class Cache:
         if not target.is_dir():
             with self._lock(target):
                 if not target.is_dir():
-                    partial = _beside(target)
-                    try:
-                        partial.mkdir()
+                    with whole_folder(target) as partial:
                         make(partial)
-                        for file in partial.iterdir():
-                            _settle(file)
-                        partial.rename(target)
-                    finally:
-                        shutil.rmtree(partial, ignore_errors=True)
         return target
 
     def scratch(self, key: str) -> Path:
@@ -72,10 +64,6 @@ class Cache:
 
         target.parent.mkdir(parents=True, exist_ok=True)
         return FileLock(f"{target}.lock")
-
-
-def _beside(target: Path) -> Path:
-    return target.with_name(f"{target.name}.{uuid4().hex[:8]}.partial")
 
 
 def _read(path: Path) -> tuple[Arrays, Facts] | None:
@@ -93,19 +81,6 @@ def _read(path: Path) -> tuple[Arrays, Facts] | None:
 
 
 def _write(path: Path, arrays: Arrays, facts: Facts) -> None:
-    """Write a file whole or not at all. Python writes it, so that a full disk is an OSError like any other."""
     from safetensors.numpy import save
 
-    partial = _beside(path)
-    try:
-        partial.write_bytes(save(arrays, {"facts": json.dumps(facts)}))
-        _settle(partial)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _settle(file: Path) -> None:
-    """Have the system write a file out, so that not even a power cut leaves its name without what is in it."""
-    with file.open("rb") as opened:
-        os.fsync(opened.fileno())
+    write_bytes(path, save(arrays, {"facts": json.dumps(facts)}))

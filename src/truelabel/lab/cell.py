@@ -97,6 +97,9 @@ class Cell:
     threads: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("dataset", "noise", "method", "calibrator", "view"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} must be a name, but is {getattr(self, name)!r}.")
         kind, _, rate = self.noise.partition(":")
         for name in ("rate", "trusted"):
             self._set(name, self._number(name))

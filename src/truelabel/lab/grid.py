@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +18,7 @@ from truelabel.lab.cell import FIELDS, SEEDS, SETTINGS, Cell
 
 MISTAKEN = ("food101", "clothing1m")  # whose labels as they are hold mistakes, nobody knows how many
 LAYOUTS = ("before-after", "calibrators", "transitions", "time", "rounds", "gains")
+MOST_CELLS = 1_000_000
 TOP = ("title", "summary", "layout", "paper", "true_rate", "block", "rule")
 
 
@@ -94,11 +96,18 @@ def load_grid(source: str | os.PathLike[str]) -> Grid:
             raise FileNotFoundError(
                 f"There is no grid named {source}; pass a TOML file, or one of {', '.join(names())}."
             )
-        text, name = path.read_text(), path.stem
+        text, name = _text(path), path.stem
     try:
         return parse_grid(tomllib.loads(text), name)
-    except (tomllib.TOMLDecodeError, ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError, OverflowError) as error:
         raise ValueError(f"The grid {name} is not right: {error}") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"The grid {path} is not written in UTF-8 ({error}).") from None
 
 
 def parse_grid(config: Mapping[str, Any], name: str) -> Grid:
@@ -106,22 +115,39 @@ def parse_grid(config: Mapping[str, Any], name: str) -> Grid:
     unknown = [key for key in config if key not in TOP]
     if unknown:
         raise ValueError(f"it has {unknown[0]}, which a grid has not; it has {', '.join(TOP)}.")
-    blocks = config.get("block", [])
+    blocks = _tables(config, "block")
+    for key in ("title", "summary"):
+        if not isinstance(config.get(key, ""), str):
+            raise ValueError(f"{key} must be a text, not {config[key]!r}.")
     if not blocks:
         raise ValueError("it has no [[block]]; add one with at least a dataset.")
     layout = config.get("layout", LAYOUTS[0])
     if layout not in LAYOUTS:
         raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, not {layout!r}.")
-    rules = config.get("rule", [])
+    rules = _tables(config, "rule")
     for rule in rules:
-        if set(rule) != {"when", "set"}:
-            raise ValueError(f"a [[rule]] has when and set, not {', '.join(rule)}.")
+        if set(rule) != {"when", "set"} or not all(isinstance(part, dict) for part in rule.values()):
+            raise ValueError(f"a [[rule]] has when and set, two tables, not {', '.join(rule)}.")
+    combinations = sum(_count(block) for block in blocks)
+    if combinations > MOST_CELLS:
+        raise ValueError(f"it has {combinations:,} cells, which is more than {MOST_CELLS:,}; make several grids of it.")
     found = (
         _cell(chosen, rules, config.get("true_rate", False)) for block in blocks for chosen in _combinations(block)
     )
     cells = tuple(dict.fromkeys(found))
     paper = config.get("paper", [])
     return Grid(name, config.get("title", name), config.get("summary", ""), cells, layout, tuple(_many(paper)))
+
+
+def _tables(config: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    found = config.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(part, dict) for part in found):
+        raise ValueError(f"{key} must be written as [[{key}]], one for each.")
+    return found
+
+
+def _count(block: Mapping[str, Any]) -> int:
+    return math.prod(len(_many(value)) for name, value in block.items() if name not in SETTINGS)
 
 
 def _combinations(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -72,7 +72,7 @@ class Record:
     def from_json(cls, text: str) -> Record:
         """Read what `to_json` wrote."""
         parts: Mapping[str, Any] = json.loads(text)
-        return cls(**{**parts, "cell": Cell.from_dict(parts["cell"])})
+        return cls(**{**parts, "cell": Cell.from_dict(parts["cell"])})._checked()
 
     def to_row(self) -> dict[str, Any]:
         """Return the record as a row of a table: no value is a mapping."""
@@ -106,7 +106,18 @@ class Record:
             _under(found, ENVIRONMENT),
             row["error"],
             row["trace"],
-        )
+        )._checked()
+
+    def _checked(self) -> Record:
+        """Return the record, or say what in it is not what it should be."""
+        mappings = (self.result, self.seconds, self.environment)
+        if self.status not in STATUSES or not all(isinstance(part, dict) for part in mappings):
+            raise ValueError(f"its status is {self.status!r}, or its figures are no mapping")
+        if not all(isinstance(value, int | float) for value in self.seconds.values()):
+            raise ValueError("its seconds are no numbers")
+        if self.ok and not all(isinstance(self.result.get(name), int | float) for name in ("before", "after")):
+            raise ValueError("it has no figures before and after")
+        return self
 
 
 SECONDS, ENVIRONMENT = "seconds.", "environment."

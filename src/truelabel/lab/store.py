@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from truelabel.lab.record import Record
+from truelabel.writing import RESULT, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +99,10 @@ class Store:
             raise StoreError(
                 f"The store {self.path} cannot be {what} ({error}); {found[0] if found else 'look at the file'}."
             ) from None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
+            raise StoreError(
+                f"The store {self.path} is damaged ({type(error).__name__}: {error}); restore it from a copy."
+            ) from None
 
     def add(self, record: Record) -> None:
         """Write a record; one of a cell that failed gives way to a later one, one that is ok never does."""
@@ -118,7 +123,7 @@ class Store:
         wanted = None if keys is None else set(keys)
         with self._explained("read"):
             found = self._connection.execute("SELECT key, record FROM records ORDER BY key").fetchall()
-        return [Record.from_json(text) for key, text in found if wanted is None or key in wanted]
+            return [Record.from_json(text) for key, text in found if wanted is None or key in wanted]
 
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
         """Return records as one table: configuration, status, result, ``seconds.…`` and ``environment.…``."""
@@ -157,7 +162,8 @@ def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
     """Write records as a table to a .parquet or .csv file; the former can be opened like a store."""
     target = Path(path)
     if target.suffix == ".csv":
-        to_frame(records).to_csv(target, index=False)
+        with whole(target) as partial:
+            to_frame(records).to_csv(partial, index=False)
     elif target.suffix == ".parquet":
         import pyarrow as pa
         from pyarrow import parquet
@@ -166,7 +172,8 @@ def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
         names = dict.fromkeys(name for row in rows for name in row)
         # By way of a DataFrame whole numbers beside an empty cell would become fractions.
         columns = pa.table({name: [row.get(name) for row in rows] for name in names})
-        parquet.write_table(columns, target, compression="zstd")
+        with whole(target) as partial:
+            parquet.write_table(columns.replace_schema_metadata({RESULT: b"records"}), partial, compression="zstd")
     else:
         raise ValueError(f"{target} must end in .parquet or .csv.")
 
@@ -188,7 +195,7 @@ def _read_parquet(path: Path) -> list[Record]:
         raise FileNotFoundError(f"there is no file {path}.")
     try:
         return [Record.from_row(row) for row in parquet.read_table(path).to_pylist()]
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{path} is no Parquet file, or a damaged one ({error}); copy it again.") from None
     except KeyError as error:
         raise StoreError(f"{path} has no column {error}; name a file that truelabel lab show --export wrote.") from None

@@ -12,6 +12,7 @@ import numpy as np
 from safetensors import SafetensorError
 
 from truelabel.arrays import Array, as_array
+from truelabel.labels.files import write_table
 from truelabel.labels.issues import LabelIssues, examine
 from truelabel.labels.items import Items, Names, items_of
 from truelabel.labels.posterior import UNKNOWN
@@ -20,9 +21,11 @@ from truelabel.labels.support import HIDDEN, neighbour_view
 from truelabel.labels.wrong import Count, WrongLabels
 from truelabel.predictions import Predictions
 from truelabel.scale import Scale
+from truelabel.writing import write_bytes, write_json
 
 PREDICTIONS, TABLE, ARRAYS, ABOUT = "predictions.parquet", "issues.parquet", "examined.safetensors", "examined.json"
 CALIBRATOR = "calibrator.safetensors"
+COLUMNS = ("id", "given", "suggested", "p_wrong", "p_suggested")  # that every table has
 
 
 @dataclass(frozen=True)
@@ -118,10 +121,10 @@ class Examined:
         return target
 
     def _write_found(self, target: Path) -> None:
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         table = self.found.table
-        table.assign(row=table.index).to_parquet(target / TABLE, index=False)
+        write_table(table.assign(row=table.index), target / TABLE)
         arrays: dict[str, Array] = {
             "labels": self.found.labels.astype(np.int64),
             "probs": np.ascontiguousarray(self.found.probs, dtype=np.float32),
@@ -129,7 +132,7 @@ class Examined:
         }
         if self.found.supported is not None:
             arrays["supported"] = self.found.supported.astype(np.int64)
-        save_file(arrays, target / ARRAYS)
+        write_bytes(target / ARRAYS, save(arrays))
         names = [str(name) if isinstance(name, str) else int(name) for name in self.found.class_names]
         about = {
             "class_names": names,
@@ -138,7 +141,7 @@ class Examined:
             "items": self.items.source(),
             "about": self.about,
         }
-        (target / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
+        write_json(target / ABOUT, about)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str], source: dict[str, Any] | None = None) -> Examined:
@@ -151,6 +154,8 @@ class Examined:
         source : dict, optional
             Where the instances are to be seen, if not where they were; see `items_of`.
         """
+        import pyarrow as pa
+
         home = Path(folder)
         if not newest(home, ABOUT).is_file():
             raise FileNotFoundError(f"{home} holds no examined labels; truelabel clean and truelabel issues --save do.")
@@ -159,7 +164,10 @@ class Examined:
             raise FileNotFoundError(f"{home} is not complete: {missing[0]} is missing; write it anew.")
         try:
             said, found, shown, about = _contents(home)
-        except (KeyError, TypeError, ValueError, OSError, SafetensorError) as error:
+        except (
+            *(KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError),
+            *(OSError, SafetensorError, pa.ArrowException),
+        ) as error:
             raise ValueError(f"{home} is damaged ({type(error).__name__}: {error}); write it anew.") from None
         return cls(said, found, items_of(source or shown, _ids(said)), about)
 
@@ -180,6 +188,13 @@ def _contents(home: Path) -> tuple[Predictions, LabelIssues, dict[str, Any], dic
     same = said.labels is not None and np.array_equal(labels, said.labels)
     if not same or not np.array_equal(np.sort(table.index.to_numpy()), np.arange(n)):
         raise ValueError("its files do not list the same instances and labels")
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing or arrays["transition"].shape != (c, c):
+        raise ValueError(f"{missing[0] if missing else 'a row of the transition matrix'} is missing")
+    if not all(np.isfinite(part).all() for part in (probs, arrays["transition"], table["p_wrong"].to_numpy(float))):
+        raise ValueError("a probability is not finite")
+    if not all(type(name) in (str, int) for name in names) or len(set(names)) != c:
+        raise ValueError("its classes have no names of their own")
     supported = arrays.get("supported")
     if supported is not None and (supported.shape != (n,) or not ((supported >= 0) & (supported < c)).all()):
         raise ValueError(f"{ARRAYS} does not have a class for each of {n} instances in 'supported'")
@@ -199,12 +214,13 @@ def _contents(home: Path) -> tuple[Predictions, LabelIssues, dict[str, Any], dic
 
 def _wrong(stored: dict[str, Any]) -> WrongLabels:
     return WrongLabels(
-        _count(stored), {part["given"]: _count(part) for part in stored["by_class"]}, level=stored["level"]
+        _count(stored), {part["given"]: _count(part) for part in stored["by_class"]}, level=float(stored["level"])
     )
 
 
 def _count(stored: dict[str, Any]) -> Count:
-    return Count(stored["number"], stored["low"], stored["high"], stored["of"])
+    number, low, high = (float(stored[name]) for name in ("number", "low", "high"))
+    return Count(number, low, high, int(stored["of"]))
 
 
 def _ids(predictions: Predictions) -> Any:

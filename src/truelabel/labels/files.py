@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from truelabel.writing import RESULT, whole, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,15 +20,20 @@ if TYPE_CHECKING:
 def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a table to a `.csv` or `.parquet` file, whole or not at all."""
     target = check_table_path(path)
-    partial = target.with_name(target.name + ".partial")
-    try:
+    with whole(target) as partial:
         if target.suffix == ".csv":
             table.to_csv(partial, index=False)
         else:
-            table.to_parquet(partial, index=False)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+            _write_parquet(table, partial)
+
+
+def _write_parquet(table: pd.DataFrame, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = pa.Table.from_pandas(table, preserve_index=False)
+    marked = {**(columns.schema.metadata or {}), RESULT: b"labels"}
+    pq.write_table(columns.replace_schema_metadata(marked), path)
 
 
 def check_table_path(path: str | os.PathLike[str]) -> Path:
@@ -93,7 +99,7 @@ def to_label_studio(
 
 def write_label_studio(tasks: list[dict[str, Any]], path: str | os.PathLike[str]) -> None:
     """Write tasks as a JSON file that Label Studio imports."""
-    Path(path).write_text(json.dumps(tasks, indent=1, ensure_ascii=False), encoding="utf-8")
+    write_json(path, tasks)
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,9 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from truelabel.arrays import Array
+from truelabel.image_files import ImageError, open_rgb
 from truelabel.pictures import pictures
+from truelabel.reading import read_npy
 
 Kind = Literal["image", "text", "row", "name"]
 SMALLEST = 28  # side in pixels up to which an image is enlarged without smoothing
@@ -117,16 +119,12 @@ class ImageFiles:
 
         A name that leads out of the folder is refused.
         """
-        from PIL import Image, ImageOps, UnidentifiedImageError
-
         path = (self.folder / self.names[row]).resolve()
         if not path.is_relative_to(self.folder):
             raise ValueError(f"{self.names[row]} leads out of {self.folder}.")
         try:
-            with Image.open(path) as opened:
-                opened.draft("RGB", (side, side))  # a JPEG is decoded no larger than need be
-                return _file(ImageOps.exif_transpose(opened).convert("RGB"), side, "JPEG")
-        except (OSError, UnidentifiedImageError):
+            return _file(open_rgb(path, side), side, "JPEG")
+        except (ImageError, OSError, ValueError):
             return None
 
     def fields(self, row: int) -> dict[str, str]:
@@ -143,7 +141,7 @@ class ImageArray:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).resolve()
-        self._array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        self._array = read_npy(self.path, mapped=True)
 
     def __len__(self) -> int:
         return len(self._array)
@@ -187,6 +185,7 @@ def items_of(source: dict[str, Any], ids: Array) -> Items:
         The instances' ids.
     """
     items: Items
+    _check_source(source)
     if "folder" in source:
         return ImageFiles(source["folder"], ids)
     if "array" in source:
@@ -200,3 +199,14 @@ def items_of(source: dict[str, Any], ids: Array) -> Items:
     if len(items) != len(ids):
         raise ValueError(f"there are {len(items)} instances to show, but {len(ids)} predictions; pass one row each.")
     return items
+
+
+def _check_source(source: dict[str, Any]) -> None:
+    """Refuse what cannot say where instances are to be seen; it may come from a file."""
+    for name in ("folder", "array", "table"):
+        if name in source and not isinstance(source[name], str | os.PathLike):
+            raise ValueError(f"where the instances are to be seen is damaged: {name} is {source[name]!r}, not a path.")
+    for name, kind in (("columns", str), ("rows", int)):
+        values = source.get(name)
+        if values is not None and not (isinstance(values, list) and all(isinstance(value, kind) for value in values)):
+            raise ValueError(f"where the instances are to be seen is damaged: {name} is no list of {kind.__name__}.")

@@ -134,6 +134,10 @@ def _asked(
 
     calibrated = calibrator.calibrate(predictions)
     transition, shares = (getattr(calibrator, name, None) for name in ("transition_matrix_", "class_shares_"))
+    places = calibrator.class_places(predictions)
+    if places is not None:
+        transition = None if transition is None else transition[np.ix_(places, places)]
+        shares = None if shares is None else shares[places]
     if belief is not None and belief.noise is not None and transition is not None:
         probs = settle(_heard(calibrated, belief.noise.transition, labels, belief.swapped), known)
         opinions = (wrong_by_class(probs, labels), wrong_by_class(belief.shares, labels))

@@ -13,6 +13,7 @@ from torch.nn import functional
 from truelabel import networks
 from truelabel.arrays import Array, Ints
 from truelabel.device import resolve
+from truelabel.seeding import seeded
 
 BATCH = 128
 LEARNING_RATE = 1e-3
@@ -24,8 +25,7 @@ def averaged_softmax(
     """Train a classifier on (x, y) and return its softmax on x, averaged over the ends of the epochs."""
     where = resolve(device)
     # Weights and dropout draw from torch's global state, which is given back as it was.
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with seeded(seed):
         model = _model(network, np.shape(x[0]), c).to(where)
         optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
         total = np.zeros((len(y), c))

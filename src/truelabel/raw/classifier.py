@@ -24,16 +24,14 @@ Classifier = Callable[[Any, Ints, int, int, str, Progress], Floats]
 
 def head(x: Floats, labels: Ints, n_classes: int, seed: int, device: str, progress: Progress) -> Floats:
     """Return p(label | x) by small networks on dense features; a label of −1 is not learned from."""
-    import torch
-
     from truelabel import device as devices
     from truelabel.experts.heads import out_of_fold
     from truelabel.scale import Scale, moments
+    from truelabel.seeding import seeded
 
     scale = Scale("whole", *moments(x))
     known = np.flatnonzero(labels >= 0)
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with seeded(seed):
         foretold = out_of_fold(
             x, scale, labels, known, n_classes, device=devices.resolve(device), seed=seed, progress=progress
         )

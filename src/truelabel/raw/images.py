@@ -17,6 +17,7 @@ from truelabel.raw.instances import Embedded, Settings, check_skipped
 from truelabel.raw.pictures import CELL, Looks, look, read_image
 from truelabel.raw.reduce import principal, together
 
+UNNAMED = "its name is not UTF-8; rename it"
 VIEW, INPUT = 64, 128  # components of a view, and of what the classifier learns from
 
 
@@ -38,7 +39,8 @@ class ImageFolder:
                 f"{self.folder} has the folders train and test; clean them one by one, as in "
                 f"truelabel clean {self.folder / 'train'}."
             )
-        names = image_names(self.folder)
+        self._files = image_names(self.folder)
+        names = [_printable(name) for name in self._files]
         self.name = self.folder.resolve().name
         self.ids: Array = np.array(names, dtype=object)
         self.given: Sequence[str | None] = [name.split("/")[0] for name in names]
@@ -49,12 +51,15 @@ class ImageFolder:
 
     def embed(self, rows: Ints, settings: Settings) -> Embedded:
         """Describe images by a pretrained encoder, if there is one, and by pixels, colours and edges."""
+        asked = rows
+        skipped = {int(row): UNNAMED for row in rows if self._files[row] != self.ids[row]}
+        rows = np.array([row for row in rows if int(row) not in skipped], dtype=np.int64)
         wanted = [str(name) for name in self.ids[rows]]
         network = chosen("image", settings, "pixels, colours and edges")
         seen = look(self.folder, wanted, settings.progress)
         row_of = dict(zip(wanted, rows, strict=True))
-        skipped = {int(row_of[name]): why for name, why in seen.unreadable.items()}
-        check_skipped(self, skipped, len(rows))
+        skipped |= {int(row_of[name]): why for name, why in seen.unreadable.items()}
+        check_skipped(self, skipped, len(asked))
         views, inputs = _plain_views(seen, settings.seed)
         how = f"{', '.join(views)} of {seen.side}×{seen.side} pixels"
         if network is not None:
@@ -65,6 +70,11 @@ class ImageFolder:
             views = {"encoder": inputs} | views
             how = f"{network.name}, and {how}"
         return Embedded(rows[seen.kept], views, inputs, classifier.head, how, skipped)
+
+
+def _printable(name: str) -> str:
+    """Return a name in which bytes that are not UTF-8 are spelled out, so that it can be written down."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _plain_views(seen: Looks, seed: int) -> tuple[dict[str, Floats], Floats]:

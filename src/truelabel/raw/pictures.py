@@ -13,6 +13,7 @@ import numpy as np
 
 from truelabel.arrays import Array, Floats, Ints
 from truelabel.datasets.images import READERS
+from truelabel.image_files import ImageError, image_size, open_rgb
 from truelabel.progress import Progress
 
 TINY = 32  # side in pixels up to which an image is taken as it is
@@ -87,59 +88,24 @@ def _look(folder: Path, names: Sequence[str], progress: Progress) -> Looks:
     return Looks(np.array(kept), unreadable, pixels.reshape(len(pixels), -1), colours, edges, side)
 
 
-def open_rgb(path: Path, least: int | None = None) -> Any:
-    """Return an image file as an upright Pillow image in RGB.
-
-    With `least` given, a JPEG file may be decoded at a lower resolution that still has so many pixels a side.
-    """
-    from PIL import Image, ImageOps
-
-    with Image.open(path) as opened:
-        if opened.width * opened.height > (Image.MAX_IMAGE_PIXELS or np.inf):
-            raise Image.DecompressionBombError("too large")
-        if least is not None:
-            opened.draft("RGB", (least, least))
-        image = ImageOps.exif_transpose(opened)
-        if image.mode.startswith(("I", "F")):
-            image = _eight_bits(image)
-        return image.convert("RGB")
-
-
-def _eight_bits(image: Any) -> Any:
-    """Bring an image of 16 or 32 bits to 8; Pillow would cut off all above 255."""
-    from PIL import Image
-
-    values = np.asarray(image, dtype=np.float64)
-    top = max(255.0, 65535.0 if image.mode.startswith("I") else float(values.max()))
-    return Image.fromarray(np.uint8(np.clip(values * 255 / top, 0, 255)))
-
-
 def read_image(folder: Path, name: str, least: int | None = None) -> Any:
     """Return an image, or say why it cannot be read."""
-    from PIL import Image
-
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         return "a link that leads out of the folder"
     try:
         return open_rgb(path, least)
-    except Image.DecompressionBombError:
-        return "too large"
-    except (OSError, SyntaxError, ValueError) as error:
+    except (ImageError, OSError, ValueError) as error:
         return str(error).replace(str(path), name) or type(error).__name__
 
 
 def _side(folder: Path, names: Sequence[str]) -> int:
     """Return the side that images are brought to: their own, if that is tiny."""
-    from PIL import Image
-
     sides = []
     for name in names[:: max(1, len(names) // 200)]:
-        try:
-            with Image.open(folder / name) as image:
-                sides.append(max(image.size))
-        except (Image.DecompressionBombError, OSError, SyntaxError, ValueError):
-            continue
+        size = image_size(folder / name)
+        if size is not None:
+            sides.append(max(size))
     usual = int(np.median(sides)) if sides else SIDE
     return max(usual, 2) if usual <= TINY else SIDE
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from truelabel.labels.examined import ABOUT, ARRAYS, PREDICTIONS
 from truelabel.labels.examined import TABLE as EXAMINED_TABLE
 from truelabel.labels.files import write_table
+from truelabel.labels.renewal import renewing
 from truelabel.progress import Progress
 from truelabel.raw.images import ImageFolder
 from truelabel.raw.table import Table
+from truelabel.writing import whole_folder
 
 if TYPE_CHECKING:
     from truelabel.raw.cleaning import Cleaned
@@ -81,38 +83,33 @@ def write(
     The folder is what `truelabel.labels.Examined.read` and with it ``truelabel report`` and ``truelabel review``
     read, with `issues.csv` (all instances, the most suspicious first), `corrected.csv` or `corrected.parquet`,
     `calibrator.safetensors`, `report.html`, and `unlabelled.csv` and `skipped.csv` where there are such. Of what is
-    there already, only files of these names are touched.
+    there already, only files of these names are touched, and all of them at once: whatever ends the program, the
+    folder holds all that it held before or all that is new.
     """
     from truelabel.report import write_report
 
     target = check_target(folder, cleaned.source, overwrite=overwrite)
     images = None if copy_to is None else check_tree(copy_to, cleaned.source)
     target.mkdir(parents=True, exist_ok=True)
-    for name in OURS:
-        (target / name).unlink(missing_ok=True)
-    with Progress(progress) as bars:
-        steps = bars.bar("Writing", 4)
-        cleaned.examined.write(target)
-        steps("Writing")
-        write_table(cleaned.examined.found.table, target / ISSUES)
-        write_table(*_corrected(cleaned, target))
-        steps("Writing")
-        cleaned.calibrator.save(target / CALIBRATOR)
+    if images is not None and copy_to is not None:
+        names = [str(name) for name in cleaned.source.ids[cleaned.rows]]
+        with Progress(progress) as bars, whole_folder(copy_to, flushed=False) as tree:
+            copy_tree(images.folder, names, _titles(cleaned), tree, bars)
+    with renewing(target, OURS) as made:
+        cleaned.examined.write(made)
+        write_table(cleaned.examined.found.table, made / ISSUES)
+        write_table(*_corrected(cleaned, made))
+        cleaned.calibrator.save(made / CALIBRATOR)
         for table, name in ((cleaned.unlabelled, UNLABELLED), (cleaned.skipped, SKIPPED)):
             if len(table):
-                write_table(table, target / name)
-        steps("Writing")
-        if images is not None and copy_to is not None:
-            names = [str(name) for name in cleaned.source.ids[cleaned.rows]]
-            copy_tree(images.folder, names, _titles(cleaned), Path(copy_to), bars)
-        steps("Writing")
-    write_report(
-        cleaned.examined,
-        target / REPORT,
-        calibrator=cleaned.calibrator,
-        title=f"Labels of {cleaned.source.name}",
-        progress=progress,
-    )
+                write_table(table, made / name)
+        write_report(
+            cleaned.examined,
+            made / REPORT,
+            calibrator=cleaned.calibrator,
+            title=f"Labels of {cleaned.source.name}",
+            progress=progress,
+        )
     return target
 
 

@@ -20,6 +20,7 @@ from truelabel.report import about, figures, matrices, pictures
 from truelabel.report import map as maps
 from truelabel.report.case import Case
 from truelabel.report.plot import plot
+from truelabel.writing import write_text
 
 SOURCES = ("report.js", "report.css")
 WORST = 100
@@ -76,7 +77,7 @@ def write_report(
         page = _page(case, calibrator, title, maps.lay_out(case, layout, drawn), bars)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page, encoding="utf-8")
+    write_text(target, page)
     return target
 
 

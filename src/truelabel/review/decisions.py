@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["accept", "keep", "other", "skip"]
 FORMAT = 0x7472_6C31  # marks an SQLite file as one of decisions
+BUSY = ("locked", "busy", "unable to open", "disk", "readonly")  # what says nothing of what is in the file
 PATIENCE = 10.0  # seconds that a decision waits for another process's
 
 # Nothing in `log` is ever changed or deleted: an undo is an entry of its own, which names the one that it undoes.
@@ -87,10 +88,16 @@ class Decisions:
         if not self.path.is_file():
             raise FileNotFoundError(f"There are no decisions in {self.path}; truelabel review makes them.")
         self._open()
-        self._require_format()
-        stored = self._about()
-        self.class_names: tuple[Any, ...] = tuple(json.loads(stored["class_names"]))
-        self.fingerprint = stored["fingerprint"]
+        try:
+            self._require_format()
+            with self._readable():
+                stored = self._about()
+                self.class_names: tuple[Any, ...] = _names(stored["class_names"])
+                self.fingerprint = str(stored["fingerprint"])
+                self._read("SELECT seq, row, id, given, suggested, decision, label, at, tab FROM standing LIMIT 1")
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def of(cls, examined: Examined, path: str | os.PathLike[str]) -> Decisions:
@@ -117,7 +124,6 @@ class Decisions:
         except sqlite3.DatabaseError:
             found = None
         if found != FORMAT:
-            self.close()
             raise ValueError(f"{self.path} is no file of decisions; name one that truelabel review made.")
 
     def _about(self) -> dict[str, str]:
@@ -135,6 +141,31 @@ class Decisions:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """See one state of the file, however many questions are asked of it, and let go of it in any case."""
+        with self._lock:
+            self._connection.execute("BEGIN")
+            try:
+                yield self._connection
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Say in a sentence that the file is damaged, where it is; one that is locked or gone is not."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if any(word in str(error) for word in BUSY):
+                raise OSError(f"{self.path} cannot be read now ({error}); try again.") from None
+            raise ValueError(f"{self.path} is damaged ({error}); restore it from a copy.") from None
+        except (sqlite3.DatabaseError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{self.path} is damaged ({type(error).__name__}: {error}); restore it from a copy."
+            ) from None
 
     def _read(self, query: str, *values: Any) -> list[Any]:
         with self._lock:
@@ -192,8 +223,7 @@ class Decisions:
 
     def changes(self, since: int = 0) -> tuple[int, list[Standing]]:
         """Return the file's version, and what stands about each instance that was touched after version `since`."""
-        with self._lock:
-            self._connection.execute("BEGIN")
+        with self._reading():
             ((version,),) = self._read("SELECT COALESCE(MAX(seq), 0) FROM log")
             touched = self._read(
                 "SELECT touched.row, decision, label, at, tab"
@@ -201,7 +231,6 @@ class Decisions:
                 " LEFT JOIN standing ON standing.row = touched.row ORDER BY touched.row",
                 since,
             )
-            self._connection.execute("COMMIT")
         return int(version), [Standing(*values) for values in touched]
 
     def __len__(self) -> int:
@@ -217,6 +246,10 @@ class Decisions:
             `id`; `given` and `suggested` label; `decision` ("accept", "keep", "other" or "skip"); `label`, what the
             person says it is (missing where skipped); `when`, in UTC. The index is the instance's row number.
         """
+        with self._readable():
+            return self._table()
+
+    def _table(self) -> pd.DataFrame:
         import pandas as pd
 
         entries = self._read("SELECT row, id, given, suggested, decision, label, at FROM standing ORDER BY seq")
@@ -240,8 +273,11 @@ class Decisions:
 
     def trusted(self) -> tuple[Ints, Ints]:
         """Return the row numbers of the instances that a person gave a label, ascending, and these labels' indices."""
-        entries = self._read("SELECT row, label FROM standing WHERE label IS NOT NULL ORDER BY row")
-        found = np.array(entries, dtype=np.int64).reshape(-1, 2)
+        with self._readable():
+            entries = self._read("SELECT row, label FROM standing WHERE label IS NOT NULL ORDER BY row")
+            found = np.array(entries, dtype=np.int64).reshape(-1, 2)
+            if len(found) and (found.min() < 0 or found[:, 1].max() >= len(self.class_names)):
+                raise ValueError("a class or a row that there is not")
         return found[:, 0].copy(), found[:, 1].copy()
 
     def corrected(self, found: LabelIssues) -> pd.DataFrame:
@@ -283,6 +319,13 @@ class Decisions:
 
     def __repr__(self) -> str:
         return f"Decisions({str(self.path)!r}, {len(self)} decided)"
+
+
+def _names(text: Any) -> tuple[Any, ...]:
+    names = json.loads(text)
+    if not isinstance(names, list) or not names or not all(type(name) in (str, int) for name in names):
+        raise TypeError("the names of the classes are no list of names")
+    return tuple(names)
 
 
 def _kind(label: int | None, given: int, suggested: int) -> Kind:

@@ -113,7 +113,7 @@ def _values(scope: Scope, name: bytes) -> list[str]:
 async def _body(scope: Scope, receive: Receive) -> bytes | None:
     """Return what a request says, or None where it says more than it may."""
     said = _values(scope, b"content-length")
-    if said and int(said[0]) > LARGEST_BODY:
+    if said and (not said[0].isdecimal() or int(said[0][:20]) > LARGEST_BODY):
         return None
     body, more = bytearray(), True
     while more:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sqlite3
 from dataclasses import asdict, dataclass
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -41,19 +43,22 @@ LARGEST_ROW = 2**53
 TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 
 
+Tab = Annotated[str, Field(pattern=r"^[!-~]{1,64}$")]  # a name that the page makes up, in plain characters
+
+
 class Decide(BaseModel):
     """A decision as the page sends it; no label means: skip."""
 
     row: Annotated[int, Field(ge=0, le=LARGEST_ROW)]
     label: Annotated[int, Field(ge=0, le=LARGEST_ROW)] | None
-    tab: Annotated[str, Field(min_length=1, max_length=64)]
+    tab: Tab
     since: Annotated[int, Field(ge=0, le=LARGEST_ROW)] = 0
 
 
 class Undo(BaseModel):
     """That the last decision of a tab is to be undone."""
 
-    tab: Annotated[str, Field(min_length=1, max_length=64)]
+    tab: Tab
     since: Annotated[int, Field(ge=0, le=LARGEST_ROW)] = 0
 
 
@@ -244,6 +249,7 @@ def application(review: Review, token: str, host: str = "127.0.0.1") -> Guard:
     _add_decisions(app, review)
     _add_learning(app, review)
     _add_exports(app, review)
+    _add_refusals(app)
     return Guard(app, token, host)
 
 
@@ -292,8 +298,18 @@ def _add_decisions(app: FastAPI, review: Review) -> None:
         return JSONResponse(review.changes(since))
 
     @app.exception_handler(sqlite3.Error)
-    def not_saved(request: Request, error: sqlite3.Error) -> Response:
+    @app.exception_handler(OSError)
+    def not_saved(request: Request, error: Exception) -> Response:
         return JSONResponse({"detail": f"The decision could not be written ({error})."}, status_code=507)
+
+
+def _add_refusals(app: FastAPI) -> None:
+    @app.exception_handler(RequestValidationError)
+    def not_understood(request: Request, error: RequestValidationError) -> Response:
+        """Say where a request is wrong, without what it holds: NaN or half a letter cannot be sent back as JSON."""
+        places = [[".".join(map(str, one["loc"])), str(one["type"])] for one in error.errors()]
+        text = json.dumps({"detail": [{"where": where, "wrong": wrong} for where, wrong in places]})
+        return Response(text, status_code=422, media_type="application/json")
 
 
 def _add_learning(app: FastAPI, review: Review) -> None:

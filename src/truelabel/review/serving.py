@@ -59,6 +59,7 @@ def serve(
     try:
         import uvicorn
 
+        from truelabel.review.limits import BoundedProtocol
         from truelabel.review.server import Review, application
     except ImportError as error:
         raise ImportError(
@@ -79,7 +80,13 @@ def serve(
 
             webbrowser.open(address)
         settings = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", server_header=False, ws="none"
+            app,
+            http=BoundedProtocol,
+            log_level="error",  # a stranger may send as many requests that make no sense as he likes
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            ws="none",
         )
         try:
             uvicorn.Server(settings).run(sockets=[listening])

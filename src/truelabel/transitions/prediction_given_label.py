@@ -16,6 +16,7 @@ from truelabel.arrays import Array, Floats, Ints, float32
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 from truelabel.scale import Scale, moments
+from truelabel.seeding import seeded
 
 HELD_OUT = 0.1  # share of the instances by which the best weights are chosen
 LOOK = 50  # steps from one look at them to the next
@@ -105,8 +106,7 @@ class PredictionGivenLabel(BaseEstimator):  # type: ignore[misc]
         self.reads_ = _reads(predictions)
         self.scales_ = [Scale("columns", *moments(array)) for array in _arrays(predictions, self.reads_)]
         seed = int(np.random.SeedSequence(self.random_state).generate_state(1)[0])
-        with torch.random.fork_rng(), Progress(self.progress) as progress:
-            torch.manual_seed(seed)
+        with seeded(seed), Progress(self.progress) as progress:
             self.given_, self.likelihood_ = self._learned(predictions, labels, predictions.n_classes, progress)
             self.alone_, _ = self._learned(predictions, np.zeros_like(labels), 1, progress)
         return self

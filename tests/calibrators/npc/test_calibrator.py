@@ -494,3 +494,19 @@ class TestWhatTheNoiseIsKnownFrom:
         assert npc().fit(made.said, trusted=trusted).report_.noise_evidence == "checked labels"
         even = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
         assert npc(label_transition=even).fit(made.said).report_.noise_evidence == "given"
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"rho": float("inf")}, "rho must be a finite number, not inf"),
+        ({"rho": float("nan")}, "rho must be above 0, not nan"),
+        ({"rho": "5"}, "rho must be a finite number, not '5'"),
+        ({"top_k": 1.5}, r"top_k must be a whole number, not 1\.5"),
+        ({"epochs": "2"}, "epochs must be a whole number"),
+        ({"k": 2.5}, "k must be at least 1"),
+    ],
+)
+def test_parameters_of_the_wrong_kind_are_refused(problem, settings, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        NPC(**settings).fit(problem().said)

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -34,9 +35,11 @@ from truelabel.calibrators.npc.report import Report
 from truelabel.calibrators.npc.settings import Settings
 from truelabel.calibrators.npc.training import Concentrations, Shape, train
 from truelabel.calibrators.npc.trunk import Source, array_trunk, headed_trunk, last_linear, network_trunk, standardise
+from truelabel.columns import Columns
 from truelabel.experts.panel import PanelSettings
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
+from truelabel.seeding import seeded
 
 CUT = 1e-6  # probability of ŷ that the sum over classes may leave out; see DirichletVAE.calibrate
 BLOCK_CELLS = 2_000_000  # entries of H held at a time
@@ -217,22 +220,24 @@ class NPC(Calibrator):
         recipe = self._check_parameters(n)
         known = None if trusted is None else trusted_classes(trusted, n, c)
         unseen = None
+        columns = Columns.of(predictions)
         if unlabelled is not None:
+            unlabelled = columns.arrange(unlabelled) if isinstance(unlabelled, Predictions) else unlabelled
             comparable(predictions, unlabelled, "unlabelled")
         if validation is not None:
-            predictions = join(predictions, validation)
+            validation = columns.arrange(validation) if isinstance(validation, Predictions) else validation
+            predictions = join(predictions, validation)._with(feature_names=predictions.feature_names)
             unseen = None if predictions.out_of_sample else np.arange(n, len(predictions))
             known = None if known is None else np.append(known, np.full(len(predictions) - n, -1))
         device = devices.resolve(self.device)
         if self.trunk is not None and recipe is RECIPES["paper"] and predictions.hidden is None:
             predictions = predictions._with(hidden=_hidden_layer(self.trunk, predictions, device))
         seed = int(np.random.SeedSequence(self.random_state).generate_state(1)[0])
-        with Progress(self.progress) as progress, torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with Progress(self.progress) as progress, seeded(seed):
             transition = None if self.label_transition is None else transition_matrix(self.label_transition, c)
             given = Given(predictions, device, seed, progress, unseen, unlabelled, known, trusted_sample, transition)
             self._learn(given, recipe, n)
-        self._remember(predictions)
+        self._remember(predictions, validation if unlabelled is None else unlabelled)
         return self
 
     def _learn(self, given: Given, recipe: Recipe, n: int) -> None:
@@ -280,14 +285,20 @@ class NPC(Calibrator):
             raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler!r}.")
         if self.shape not in (None, "one-hot", "top-k", "shares"):
             raise ValueError(f'shape must be "one-hot", "top-k" or "shares", not {self.shape!r}.')
-        if self.k is not None and not 1 <= self.k < n:
+        if self.k is not None and (not _is_a(Integral, self.k) or not 1 <= self.k < n):
             raise ValueError(f"k must be at least 1 and below the number of instances ({n}), not {self.k}.")
         for name in ("rho", "delta", "beta", "learning_rate"):
             value = getattr(self, name)
-            if not (value is None and name == "learning_rate") and not value > 0:
+            if value is None and name == "learning_rate":
+                continue
+            if not _is_a(Real, value) or value == math.inf:
+                raise ValueError(f"{name} must be a finite number, not {value!r}.")
+            if not value > 0:
                 raise ValueError(f"{name} must be above 0, not {value}.")
         for name in ("top_k", "epochs", "batch_size"):
             value = getattr(self, name)
+            if value is not None and not _is_a(Integral, value):
+                raise ValueError(f"{name} must be a whole number, not {value!r}.")
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}.")
         return recipe
@@ -387,23 +398,26 @@ class NPC(Calibrator):
 
     def transition(self, predictions: Predictions) -> Iterator[Floats]:
         """Yield H(x) of consecutive blocks of instances: arrays (block, c, c), H[i, k, j] = p(y = j | ŷ = k, x_i)."""
-        self._check(predictions)
-        for _, x, probs in self._blocks(predictions, predictions.n_classes**2):
+        places = self.class_places(predictions)
+        for _, x, probs in self._blocks(self._arranged(predictions), predictions.n_classes**2):
             with torch.inference_mode():
                 block = self.network_.transition(x, probs).cpu().numpy()
-            yield block  # outside the mode, which would otherwise hold in the caller's loop
+            # Outside the mode, which would otherwise hold in the caller's loop.
+            yield block if places is None else block[:, places][:, :, places]
 
     @torch.inference_mode()
     def posterior(self, predictions: Predictions) -> Posterior:
         """Return the Dirichlet distribution of each instance's true class, given what the classifier predicted."""
-        self._check(predictions)
+        places = self.class_places(predictions)
         blocks = [
             (*self.network_.posterior(x, probs, probs.argmax(1)), self.network_.calibrate(x, probs, cut=CUT).amax(1))
-            for _, x, probs in self._blocks(predictions, predictions.n_classes)
+            for _, x, probs in self._blocks(self._arranged(predictions), predictions.n_classes)
         ]
         alpha, mode, surest = (torch.cat(part) for part in zip(*blocks, strict=True))
-        found = (alpha, mode, expected_entropy(alpha), 1 - surest)
-        return Posterior(*(part.cpu().numpy() for part in found))
+        parts = [part.cpu().numpy() for part in (alpha, mode, expected_entropy(alpha), 1 - surest)]
+        if places is not None:
+            parts[:2] = (part[:, places] for part in parts[:2])
+        return Posterior(*parts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted calibrator to one `.safetensors` file; `truelabel.load` reads it."""
@@ -418,6 +432,10 @@ class NPC(Calibrator):
 
         self._check_fitted()
         export(self, path)
+
+
+def _is_a(kind: type, value: Any) -> bool:
+    return isinstance(value, kind)
 
 
 def _hidden_layer(network: nn.Module, predictions: Predictions, device: torch.device) -> Floats:

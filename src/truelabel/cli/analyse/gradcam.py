@@ -11,6 +11,7 @@ import typer
 from truelabel.arrays import Floats, Ints
 from truelabel.cli.analyse import reading
 from truelabel.cli.analyse.writing import FOLDER, AsJson, Out, Title, show
+from truelabel.writing import whole
 
 if TYPE_CHECKING:
     from torch import nn
@@ -80,7 +81,8 @@ def gradcam(
     out.mkdir(parents=True, exist_ok=True)
     models = [name.replace("\n", " ") for name in maps]
     stacked = np.stack([*maps.values()])
-    np.savez_compressed(out / "gradcam.npz", rows=rows, classes=classes, models=np.array(models), maps=stacked)
+    with whole(out / "gradcam.npz") as partial:
+        np.savez_compressed(partial, rows=rows, classes=classes, models=np.array(models), maps=stacked)
     spreads = {name: analysis.spread(found) for name, found in zip(models, stacked, strict=True)}
     numbers: dict[str, Any] = {
         "rows": rows.tolist(),

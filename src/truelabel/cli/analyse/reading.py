@@ -10,6 +10,7 @@ import numpy as np
 
 from truelabel.arrays import Array, Floats, Ints
 from truelabel.cli import files
+from truelabel.reading import read_npy, read_npz, reading
 
 if TYPE_CHECKING:
     from truelabel.calibrators import NPC
@@ -69,26 +70,22 @@ def labels(said: Predictions, data: Path) -> Ints:
 
 
 def _array(path: Path) -> Array:
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}.")
-    try:
-        return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} is not an .npy file of numbers or names, or is damaged ({error}).") from None
+    return read_npy(path)
 
 
 def _column(data: Path, name: str) -> Array:
     if data.suffix == ".npz":
-        with np.load(data, allow_pickle=False) as archive:
-            names = archive.files
-            if name in names:
-                return archive[name]  # type: ignore[no-any-return]
+        archive = read_npz(data)
+        names = list(archive)
+        if name in archive:
+            return archive[name]
     else:
         import pyarrow.parquet as pq
 
-        names = pq.read_schema(data).names
-        if name in names:
-            return pq.read_table(data, columns=[name])[name].to_numpy()  # type: ignore[no-any-return]
+        with reading(data, "a Parquet file"):
+            names = pq.read_schema(data).names
+            if name in names:
+                return pq.read_table(data, columns=[name])[name].to_numpy()  # type: ignore[no-any-return]
     hint = "; where its labels are the true ones, pass --truth labels" if "labels" in names else ""
     raise ValueError(f"{data} has no column {name} with the true classes; pass --truth COLUMN or FILE.npy{hint}.")
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truelabel.writing import whole, write_json
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -40,9 +42,10 @@ def show(
     paths = save_figure(figure, out, name)
     if rows is not None:
         paths.append(out / f"{name}.csv")
-        rows.to_csv(paths[-1], index=False)
+        with whole(paths[-1]) as partial:
+            rows.to_csv(partial, index=False)
     paths.append(out / f"{name}.json")
-    paths[-1].write_text(json.dumps(numbers, indent=1, ensure_ascii=False))
+    write_json(paths[-1], numbers)
     if as_json:
         print(json.dumps({**numbers, "files": [str(path) for path in paths]}, indent=1, ensure_ascii=False))
         return
