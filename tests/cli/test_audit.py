@@ -29,6 +29,7 @@ def case(tmp_path: Path) -> SimpleNamespace:
     said = tl.Predictions(probs, rng.normal(size=(N, 2)), labels=given, ids=ids, class_names=NAMES)
     title = np.array(NAMES, dtype=object)
     table = pd.DataFrame({"id": ids, "given": title[given], "suggested": title[probs.argmax(1)], "p_wrong": p_wrong})
+    table = table.assign(p_suggested=probs.max(1), uncertainty=0.0, support=5)
     counts = WrongLabels(Count(1.0, 0.0, 2.0, N), {name: Count(1.0, 0.0, 2.0, N) for name in NAMES})
     found = LabelIssues(table.iloc[np.argsort(-p_wrong)], given, probs, counts, np.eye(2), NAMES, None)
     pd.DataFrame({"title": [f"text {k}" for k in range(N)]}).to_csv(tmp_path / "texts.csv", index=False)
@@ -119,3 +120,20 @@ def test_mistakes_give_one_line(
 
 def test_help_has_examples() -> None:
     assert call("audit", "--help").count("truelabel audit") >= 3
+
+
+def test_labels_are_corrected_as_far_as_the_answers_prove_it_safe(
+    case: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "corrected.csv"
+    call("audit", case.folder, "--sample", 60)
+    complaint = fails(monkeypatch, capsys, "audit", case.folder, "--corrected", out)
+    assert "no label is checked yet" in complaint
+    fill(case)
+    printed = call("audit", case.folder, "--corrected", out)
+    table = pd.read_csv(out)
+    wrong_after = np.mean(table["corrected"] != case.truth)
+    assert wrong_after < 0.5 * np.mean(case.wrong)
+    sheet = pd.read_csv(case.sheet)
+    assert (table.loc[sheet["row"], "corrected"].to_numpy() == sheet["true_class"]).all()
+    assert f"Labels: {out}" in printed

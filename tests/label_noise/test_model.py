@@ -1,5 +1,7 @@
 """What is known of the noise: two ends, everything between them, and what checked labels say of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,47 @@ def looked_at(n: int, wrong: float, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 def width(noise: LabelNoise) -> float:
     low, high = noise.interval()
     return high - low
+
+
+class TestWeights:
+    def test_equal_weights_are_no_weights(self):
+        truth, labels = looked_at(80, 0.25)
+        plain, weighted = (between(0, 0.4).check(truth, labels, w) for w in (None, np.full(80, 7.0)))
+        np.testing.assert_allclose(weighted.checked, plain.checked)
+
+    def test_instances_that_were_likelier_to_be_drawn_count_less(self):
+        """Half of all labels are wrong among 100 suspects and none among 900 others; 50 of each are checked."""
+        truth = np.zeros(100, dtype=int)
+        labels = np.repeat([0, 1], [75, 25])  # 50 others and 25 suspects are right
+        weights = np.repeat([18.0, 2.0], 50)
+        checked = between(0, 0.6).check(truth, labels, weights)
+        share = checked.checked[0, 1] / checked.checked.sum()
+        assert share == pytest.approx(0.05)  # 50 of 1,000, by hand
+        assert checked.checked.sum() == pytest.approx(1_000**2 / (50 * 18**2 + 50 * 2**2))
+        unweighted = between(0, 0.6).check(truth, labels)
+        assert unweighted.checked[0, 1] / unweighted.checked.sum() == pytest.approx(0.25)
+
+
+class TestEvidence:
+    @pytest.mark.parametrize(
+        ("by_form", "even", "evidence", "starts_at_0"),
+        [
+            (True, False, "its form", False),
+            (False, True, "its evenness", False),
+            (False, False, "the surest instances", True),
+        ],
+    )
+    def test_the_interval_starts_at_0_where_nothing_is_proven(self, by_form, even, evidence, starts_at_0):
+        noise = replace(between(0.2, 0.4), by_form=by_form, even=even)
+        assert noise.evidence == evidence
+        assert noise.is_proven is not starts_at_0
+        assert (noise.interval()[0] == 0) is starts_at_0
+
+    def test_checked_labels_prove_a_rate_but_not_what_each_label_is(self):
+        truth, labels = looked_at(100, 0.3)
+        noise = replace(between(0, 0.4), by_form=False).check(truth, labels)
+        assert noise.is_proven
+        assert not noise.shows_in_labels
 
 
 class TestBeforeAnythingIsChecked:

@@ -98,7 +98,7 @@ def test_nothing_is_changed_where_nothing_is_proven_and_it_says_why(found: Label
     done = correct_labels(unproven)
     assert len(done.changes) == 0
     assert "nothing proves that labels are wrong" in str(done)
-    assert "Check a hundred labels drawn at random" in done.declined
+    assert "An audit of a hundred labels shows" in done.declined
     assert correct_labels(replace(found, supported=found.labels, evidence="unknown")).declined.count("fitted before")
 
 
@@ -109,3 +109,34 @@ def test_clean_labels_stay_as_they_are_with_any_features(informative: bool) -> N
     x = rng.normal(size=(400, 3)) + (np.stack([truth % 2, truth // 2, 0 * truth], axis=1) * 2.5 if informative else 0)
     said = tl.Predictions(np.eye(4)[truth] * 0.96 + 0.01, x, labels=truth)
     assert tl.correct_labels(said, progress=False).labels.tolist() == truth.tolist()
+
+
+def test_an_audit_allows_what_it_proves_and_settles_what_was_checked(
+    problem: SimpleNamespace, found: LabelIssues
+) -> None:
+    unproven = replace(found, supported=found.labels, evidence="the surest instances")
+    audit = tl.labels.audit(unproven, sample=60)
+    with pytest.raises(ValueError, match="an audit go together"):
+        correct_labels(unproven, rule="audited")
+    audit.answer(audit.rows, problem.truth[audit.rows])
+    done = correct_labels(unproven, rule="audited", audit=audit)
+    assert audit.verdict().safe is not None
+    assert np.array_equal(done.labels[audit.rows], problem.truth[audit.rows])
+    assert np.mean(done.labels != problem.truth) < 0.03 < np.mean(problem.wrong)
+
+
+def test_an_audit_that_speaks_against_the_suggestions_changes_only_what_was_checked(found: LabelIssues) -> None:
+    unproven = replace(found, supported=found.labels, evidence="the surest instances")
+    audit = tl.labels.audit(unproven, sample=60)
+    audit.answer(audit.rows, found.labels[audit.rows])  # every given label is right, whatever is suggested
+    done = correct_labels(unproven, rule="audited", audit=audit)
+    assert done.labels.tolist() == found.labels.tolist()
+    assert "the audit does not prove" in done.declined
+
+
+def test_an_audit_of_other_labels_is_refused(found: LabelIssues) -> None:
+    audit = tl.labels.audit(found, sample=10)
+    audit.answer(audit.rows, found.labels[audit.rows])
+    other = replace(found, labels=(found.labels + 1) % 3)
+    with pytest.raises(ValueError, match="not drawn from these labels"):
+        correct_labels(other, rule="audited", audit=audit)

@@ -10,6 +10,7 @@ import typer
 
 from truelabel.cli import examined as named
 from truelabel.cli import labelled
+from truelabel.writing import write_json
 
 if TYPE_CHECKING:
     from truelabel.labels import Audit, Verdict
@@ -37,6 +38,13 @@ def audit(
         typer.Option(help="Look for the cut-off of p_wrong above which this share of the labels is proven wrong."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the verdict here, too (.json).", show_default=False)] = None,
+    corrected: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the labels here (.csv or .parquet), corrected as far as the answers prove it safe.",
+            show_default=False,
+        ),
+    ] = None,
     images: named.Images = None,
     table: named.TableFile = None,
     text: named.Text = None,
@@ -55,12 +63,16 @@ def audit(
 
     Example: truelabel audit cleaned --sample 200
 
+    Example: truelabel audit cleaned --corrected corrected.csv
+
     Example: truelabel audit cleaned --precision 0.9 --out verdict.json --json
     """
-    from truelabel.labels import Audit
+    from truelabel.labels import Audit, correct_labels
     from truelabel.labels import audit as begin
-    from truelabel.labels.files import write_table
+    from truelabel.labels.files import check_table_path, write_table
 
+    if corrected is not None:
+        check_table_path(corrected)
     if precision is not None and not 0 < precision < 1:
         raise ValueError(f"--precision is a share between 0 and 1, not {precision}.")
     for path, ending in ((sheet, ".csv"), (out, ".json")):
@@ -79,14 +91,22 @@ def audit(
         made.write(design)
     elif shown.exists():
         raise FileExistsError(f"{shown} is there already, but no {design}; move the sheet, or choose another --sheet.")
-    if not begun or listed < len(made.rows):
+    if not begun or listed < len(made.rows) or corrected is not None:
         examined = named.read(where, named.source(images, table, text), calibrator=calibrator, seed=seed, device=device)
         if not begun:
             made = begin(examined.found, sample=sample or SAMPLE, random_state=seed)
             made.write(design)
-        write_table(made.sheet(examined.items), shown)
+        if not begun or listed < len(made.rows):
+            write_table(made.sheet(examined.items), shown)
+    if corrected is not None and not made.answers:
+        raise ValueError(f"no label is checked yet; fill in {shown} first, then ask for --corrected.")
     verdict = made.verdict() if made.answers else None
     cutoff = None if verdict is None or precision is None else verdict.cutoff(precision)
+    if corrected is not None:
+        done = correct_labels(examined.found, rule="audited", audit=made)
+        write_table(done.table, corrected)
+        if not as_json:
+            print(f"{done}\nLabels: {corrected}")
     _report(made, verdict, {"precision": precision, "cutoff": cutoff} if precision else {}, out, as_json, shown)
 
 
@@ -97,7 +117,7 @@ def _report(
     facts = {"drawn": len(made.rows), "open": len(made.open), "sheet": str(sheet)}
     facts |= {"verdict": None if verdict is None else verdict.to_dict() | wanted}
     if out is not None:
-        out.write_text(json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
+        write_json(out, facts)
     if as_json:
         print(json.dumps(facts, indent=1, ensure_ascii=False))
         return

@@ -88,7 +88,7 @@ def clean(
         source,
         encoder=encoder,
         drop_rare=drop_rare,
-        correct=rule_named(correct),
+        correct=rule_named(correct, audited=False),
         threshold="auto" if threshold is None else threshold,
         random_state=seed,
         device=device,

@@ -61,7 +61,10 @@ def correct(
     named = labelled.Named(data, parts, logits, out_of_sample)
     _, found = labelled.found_in(named, calibrator, seed=seed, device=device)
     corrected = correct_labels(
-        found, rule=rule_named(correct), threshold="auto" if threshold is None else threshold, budget=budget
+        found,
+        rule=rule_named(correct, audited=False),
+        threshold="auto" if threshold is None else threshold,
+        budget=budget,
     )
     if out.suffix == ".npy":
         with whole(out) as partial:

@@ -94,6 +94,7 @@ class LabelNoise:
         *,
         rows: Ints,
         trusted: Ints | None = None,
+        weights: Array | None = None,
         swapped: Swapped | None = None,
         settings: NoiseSettings | None = None,
     ) -> LabelNoise:
@@ -111,6 +112,8 @@ class LabelNoise:
             Rows by which the upper end is counted.
         trusted : (n,) array, optional
             True classes of instances drawn at random, −1 for the rest.
+        weights : (n,) array, optional
+            How many instances each of these stands for; see `check`.
         swapped : Swapped, optional
             Where labels are swapped near a boundary.
         settings : NoiseSettings, optional
@@ -124,18 +127,31 @@ class LabelNoise:
         noise = cls(
             found.transition, upper, found.shares, np.zeros((c, c)), found.by_form, found.even, settings=settings
         )
-        return noise if trusted is None else noise.check(trusted, labels)
+        return noise if trusted is None else noise.check(trusted, labels, weights)
 
     @classmethod
     def known(cls, transition: Array, shares: Array) -> LabelNoise:
         """Return the noise of a T that is given."""
         return cls(transition, transition, shares, np.zeros_like(transition), fixed=True)
 
-    def check(self, trusted: Ints, labels: Ints) -> LabelNoise:
-        """Return the noise after some labels, drawn at random, were checked: true classes, −1 where not."""
+    def check(self, trusted: Ints, labels: Ints, weights: Array | None = None) -> LabelNoise:
+        """Return the noise after some labels, drawn at random, were checked.
+
+        Parameters
+        ----------
+        trusted : (n,) array
+            True classes, −1 where they are not known.
+        labels : (n,) array
+            ỹ.
+        weights : (n,) array, optional
+            How many instances each checked one stands for, where not all were as likely to be drawn. They count as
+            many checked labels as a plain random sample of the same precision would have: (Σw)² / Σw².
+        """
         checked = self.checked.copy()
         rows = np.flatnonzero(trusted >= 0)
-        np.add.at(checked, (trusted[rows], labels[rows]), 1)
+        counted = np.ones(len(rows)) if weights is None else weights[rows]
+        counted = counted * counted.sum() / max(float(np.square(counted).sum()), TINY)
+        np.add.at(checked, (trusted[rows], labels[rows]), counted)
         return replace(self, checked=checked)
 
     def with_upper(self, upper: Array) -> LabelNoise:
@@ -163,6 +179,14 @@ class LabelNoise:
     def is_proven(self) -> bool:
         """Whether anything proves that labels are wrong."""
         return self.evidence != "the surest instances"
+
+    @property
+    def shows_in_labels(self) -> bool:
+        """Whether T is given, or the labels themselves prove that some are wrong.
+
+        Checked labels do not: they show how many are wrong, but not that what x says of them is right.
+        """
+        return self.fixed or self.by_form or self.even
 
     @cached_property
     def transition(self) -> Array:

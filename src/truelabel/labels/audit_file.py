@@ -11,24 +11,15 @@ import numpy as np
 
 from truelabel.arrays import Array
 from truelabel.labels.audit import COLUMN, Audit
+from truelabel.writing import write_text
 
 FORMAT = 1
 
 
 def write(audit: Audit, path: str | os.PathLike[str]) -> Path:
     """Write an audit, whole or not at all."""
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            for line in _lines(audit):
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
-    return target
+    write_text(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(audit)))
+    return Path(path)
 
 
 def _lines(audit: Audit) -> Any:

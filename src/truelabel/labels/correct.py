@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -16,22 +16,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from truelabel.calibrators import Calibrator
+    from truelabel.labels.audit import Audit
     from truelabel.labels.multilabel import MultiLabel
     from truelabel.predictions import Predictions
 
-Rule = Literal["safe", "all", "none"]
+AUDITED = "an audit"
+Rule = Literal["safe", "audited", "all", "none"]
 RULES = {
     "safe": "another class is more probable with as little noise as is proven",
+    "audited": "an audit proves that the change makes labels better, or a person checked it",
     "all": "another class is more probable",
     "none": "none is to be changed",
 }
 WHY_NOT = {
     "the surest instances": "nothing proves that labels are wrong, for mistakes that grow with difficulty look like "
     "classes that overlap",
+    "checked labels": "checked labels show how many are wrong, but not whether the suggestions are right",
     UNKNOWN: "a calibrator that was fitted before does not keep how far the noise is proven",
+    AUDITED: "the audit does not prove that more changes make the labels better",
 }
 HELP = (
-    "Check a hundred labels drawn at random: they show how many are wrong, and allow more changes. Or change labels on "
+    "An audit of a hundred labels shows whether the suggestions can be trusted (truelabel audit). Or change labels on "
     'belief alone (rule="all", --correct all).'
 )
 
@@ -80,6 +85,7 @@ def correct_labels(
     calibrator: Calibrator | None = None,
     *,
     rule: Rule = "safe",
+    audit: Audit | None = None,
     threshold: float | Literal["auto"] = "auto",
     budget: float | None = None,
     random_state: int | None = 0,
@@ -94,11 +100,14 @@ def correct_labels(
         Predictions are examined first.
     calibrator, random_state, device, progress
         For that; see `find_label_issues`.
-    rule : {"safe", "all", "none"}
+    rule : {"safe", "audited", "all", "none"}
         "safe": change a label where another class is more probable even with as little noise as the evidence proves.
         Where nothing proves that labels are wrong, none is changed, and `declined` says why and what would help.
+        "audited": change what a person checked, and what the audit's verdict calls safe; takes `audit`.
         "all": change a label wherever another class is more probable. If the noise is misjudged, this can do harm.
         "none": change none.
+    audit : Audit, optional
+        With answers, drawn from `found` as it is.
     threshold : float or "auto"
         Of these, change only labels for which another class is at least so probable; "auto" asks for no more.
     budget : int or float, optional
@@ -118,15 +127,21 @@ def correct_labels(
     True
     """
     words, least = _rule(rule, threshold, budget)
+    if (rule == "audited") != (audit is not None):
+        raise ValueError('rule="audited" and an audit go together; pass both, or neither.')
     if not isinstance(found, LabelIssues | MultiLabelIssues):
         found = examine(found, calibrator, random_state=random_state, device=device, progress=progress)
+    if audit is not None:
+        found = _audited(found, audit)
     if isinstance(found, LabelIssues):
         return _correct(found, rule, words, least, budget)
     return _correct_several(found, rule, words, least, budget)
 
 
-def rule_named(name: str) -> Rule:
-    """Return the rule of this name."""
+def rule_named(name: str, *, audited: bool = True) -> Rule:
+    """Return the rule of this name; without `audited` refuse that one, where there can be no audit yet."""
+    if name == "audited" and not audited:
+        raise ValueError("an audit begins with results; run truelabel audit on them, with --corrected FILE.")
     if name not in RULES:
         raise ValueError(f"labels are corrected by one of the rules {', '.join(RULES)}, not {name!r}.")
     return cast(Rule, name)
@@ -149,21 +164,48 @@ def _rule(name: str, threshold: float | str, budget: float | None) -> tuple[str,
     return rule, least
 
 
+def _audited(found: LabelIssues | MultiLabelIssues, audit: Audit) -> LabelIssues:
+    """Return what was found with what an audit adds: true classes that are known, and changes that are safe."""
+    from truelabel.label_noise.transition import settle
+
+    if not (
+        isinstance(found, LabelIssues)
+        and np.array_equal(audit.given, found.labels)
+        and audit.suggested is not None
+        and np.array_equal(audit.suggested, found.suggested)
+    ):
+        raise ValueError("the audit was not drawn from these labels and suggestions; pass what it was drawn from.")
+    safe = audit.verdict().safe
+    supported = (
+        found.labels if safe is None else np.where(audit.p_wrong >= safe["cutoff"], found.suggested, found.labels)
+    )
+    checked = np.array(sorted(audit.answers), dtype=np.int64)
+    supported = np.array(supported)
+    supported[checked] = found.labels[checked]
+    known = audit.trusted
+    return replace(
+        found,
+        probs=settle(found.probs.copy(), known),
+        supported=np.where(known >= 0, known, supported),
+        evidence=AUDITED,
+    )
+
+
 def _gain(found: LabelIssues, rule: Rule) -> Array:
     """Return by how much a change of each label lowers the number of wrong ones; negative where it is not allowed."""
     rows = np.arange(len(found))
     gain = found.probs[rows, found.suggested].astype(np.float64) - found.probs[rows, found.labels]
     allowed = found.suggested != found.labels
-    if rule == "safe":
+    if rule in ("safe", "audited"):
         allowed &= found.suggested == (found.labels if found.supported is None else found.supported)
     return np.where(allowed & (rule != "none"), gain, -1.0)
 
 
 def _declined(found: LabelIssues, rule: Rule) -> str:
     """Say why labels stay although another class is more probable, and what would help."""
-    if rule != "safe":
+    if rule not in ("safe", "audited"):
         return ""
-    kept = int((_gain(found, "all") > 0).sum() - (_gain(found, "safe") > 0).sum())
+    kept = int((_gain(found, "all") > 0).sum() - (_gain(found, rule) > 0).sum())
     if kept == 0:
         return ""
     reason = WHY_NOT.get(found.evidence, "another class is more probable only if there is more noise than is proven")

@@ -109,6 +109,7 @@ def find_label_issues(
     calibrator: Calibrator | None = None,
     *,
     trusted: Any = None,
+    trusted_sample: Any = "picked",
     random_state: int | None = 0,
     device: str = "auto",
     progress: bool | str = "auto",
@@ -129,6 +130,9 @@ def find_label_issues(
     trusted : (n,) array, optional
         True classes of instances that somebody looked at, −1 for the others: they are taken as such, and help to
         judge the rest. Not for a `MultiLabel`.
+    trusted_sample : {"picked", "random"} or (n,) array, default "picked"
+        How they were chosen, as in `NPC.fit`: those that a person looked at because they were suspicious say nothing of
+        how often labels are wrong; `Audit.weights` does.
     random_state : int, optional
         Seed of the calibrator that is fitted where none is given.
     device, progress
@@ -157,7 +161,13 @@ def find_label_issues(
     True
     """
     return _examine_either(
-        predictions, calibrator, trusted=trusted, random_state=random_state, device=device, progress=progress
+        predictions,
+        calibrator,
+        trusted=trusted,
+        trusted_sample=trusted_sample,
+        random_state=random_state,
+        device=device,
+        progress=progress,
     ).table
 
 
@@ -167,6 +177,7 @@ def examine(
     calibrator: Calibrator | None = None,
     *,
     trusted: Any = ...,
+    trusted_sample: Any = ...,
     random_state: int | None = ...,
     device: str = ...,
     progress: bool | str = ...,
@@ -179,6 +190,7 @@ def examine(
     calibrator: Calibrator | None = None,
     *,
     trusted: Any = ...,
+    trusted_sample: Any = ...,
     random_state: int | None = ...,
     device: str = ...,
     progress: bool | str = ...,
@@ -190,13 +202,20 @@ def examine(
     calibrator: Calibrator | None = None,
     *,
     trusted: Any = None,
+    trusted_sample: Any = "picked",
     random_state: int | None = 0,
     device: str = "auto",
     progress: bool | str = "auto",
 ) -> LabelIssues | MultiLabelIssues:
     """Do as `find_label_issues` and return all that was found: the table, p(y | x, ŷ, ỹ), how many are wrong."""
     return _examine_either(
-        predictions, calibrator, trusted=trusted, random_state=random_state, device=device, progress=progress
+        predictions,
+        calibrator,
+        trusted=trusted,
+        trusted_sample=trusted_sample,
+        random_state=random_state,
+        device=device,
+        progress=progress,
     )
 
 

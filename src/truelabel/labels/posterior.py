@@ -57,6 +57,7 @@ def label_posterior(
     calibrator: Calibrator | None = None,
     *,
     trusted: Any = None,
+    trusted_sample: Any = "picked",
     random_state: int | None = 0,
     device: str = "auto",
     progress: bool | str = "auto",
@@ -77,6 +78,8 @@ def label_posterior(
         A fitted one is used as it is; an `NPC` that is not fitted is, on `predictions`. By default there is a new one.
     trusted : (n,) array, optional
         True classes of instances that somebody looked at, −1 for the others; see `NPC.fit`.
+    trusted_sample : {"picked", "random"} or (n,) array, default "picked"
+        How they were chosen; see `NPC.fit`.
     random_state : int, optional
         Seed of the calibrator that is fitted where none is given.
     device, progress
@@ -94,7 +97,7 @@ def label_posterior(
         calibrator = NPC(random_state=random_state, device=device, progress=progress)
     if hasattr(calibrator, "n_classes_"):
         return _asked(predictions, labels, calibrator, known)
-    return _fitted(predictions, labels, calibrator, known)
+    return _fitted(predictions, labels, calibrator, known, trusted_sample)
 
 
 def _labels(predictions: Predictions) -> Ints:
@@ -110,7 +113,9 @@ def _labels(predictions: Predictions) -> Ints:
     return predictions.labels
 
 
-def _fitted(predictions: Predictions, labels: Ints, calibrator: Calibrator, known: Ints | None) -> LabelPosterior:
+def _fitted(
+    predictions: Predictions, labels: Ints, calibrator: Calibrator, known: Ints | None, sample: Any
+) -> LabelPosterior:
     """Fit a copy of the calibrator, and hear its prior, where that has heard the labels."""
     from sklearn.base import clone
 
@@ -122,7 +127,7 @@ def _fitted(predictions: Predictions, labels: Ints, calibrator: Calibrator, know
             "other instances first, or use NPC."
         )
     fitted: NPC = clone(calibrator)
-    fitted.fit(predictions, trusted=known, trusted_sample="picked")
+    fitted.fit(predictions, trusted=known, trusted_sample=sample if known is not None else "random")
     belief = fitted.belief_ if fitted.belief_.noise is not None else None
     return _asked(predictions, labels, fitted, known, belief)
 
@@ -171,9 +176,9 @@ def _heard(calibrated: Floats, transition: Array, labels: Ints, swapped: Swapped
 def _supported(
     clean: Floats, noise: LabelNoise, labels: Ints, known: Ints | None, swapped: Swapped | None = None
 ) -> Ints:
-    """Return the likeliest class with as little noise as is proven; what somebody looked at is what it is."""
+    """Return the likeliest class with as little noise as the labels prove; what somebody looked at is what it is."""
     likeliest = labels
-    if noise.is_proven:
+    if noise.shows_in_labels:
         likeliest = np.asarray(_heard(clean, noise.proven, labels, swapped).argmax(axis=1))
     return likeliest if known is None else np.where(known >= 0, known, likeliest)
 

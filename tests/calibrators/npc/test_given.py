@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from truelabel import Predictions
-from truelabel.calibrators.npc.given import Given, comparable, join, transition_matrix, trusted_classes, withhold
+from truelabel.calibrators.npc.given import (
+    Given,
+    comparable,
+    join,
+    sample_weights,
+    transition_matrix,
+    trusted_classes,
+    withhold,
+)
 
 PROBS = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.2, 0.2, 0.6]])
 X = np.arange(8.0).reshape(4, 2)
@@ -30,6 +38,26 @@ class TestExtras:
         extras = Given(SAID, **part).extras
         assert list(extras) == [name]
         assert extras[name] is value
+
+
+class TestSampleWeights:
+    def test_a_word_has_no_weights(self):
+        assert sample_weights("random", np.array([0, -1]), 2) is None
+        assert sample_weights([3, 0], np.array([0, -1]), 2).tolist() == [3, 0]
+
+    @pytest.mark.parametrize(
+        ("sample", "complaint"),
+        [
+            ("all", 'must be "random", "picked" or an array of weights, not \'all\''),
+            ([1.0], "but there are 2 instances"),
+            ([0.0, 1.0], "above 0 for each trusted instance"),
+            ([1.0, -1.0], "never negative"),
+            ([1.0, np.inf], "or infinite"),
+        ],
+    )
+    def test_weights_that_make_no_sense_are_refused(self, sample, complaint):
+        with pytest.raises(ValueError, match=complaint):
+            sample_weights(sample, np.array([0, -1]), 2)
 
 
 class TestTrustedClasses:

@@ -66,7 +66,7 @@ class TestHowTheyWereChosen:
             np.testing.assert_array_equal(npc.belief_.shares[looked], np.eye(3)[trusted[looked]])
 
     def test_any_other_way_is_refused(self, problem):
-        with pytest.raises(ValueError, match='trusted_sample must be "random" or "picked", not \'all\''):
+        with pytest.raises(ValueError, match='trusted_sample must be "random", "picked" or an array'):
             self.fitted(problem(n=90).said, np.full(90, -1), "all")
 
 

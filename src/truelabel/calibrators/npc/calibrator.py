@@ -24,6 +24,7 @@ from truelabel.calibrators.npc.given import (
     Sample,
     comparable,
     join,
+    sample_weights,
     transition_matrix,
     trusted_classes,
     withhold,
@@ -190,7 +191,7 @@ class NPC(Calibrator):
         validation: Predictions | None = None,
         unlabelled: Predictions | None = None,
         trusted: Any = None,
-        trusted_sample: Sample = "random",
+        trusted_sample: Any = "random",
     ) -> Self:
         """Learn from predictions on the (noisy) training set.
 
@@ -209,16 +210,18 @@ class NPC(Calibrator):
         trusted : (n,) array, optional
             True classes of instances of `predictions` that somebody looked at, as class indices; −1 for all others.
             They are believed, and the experts learn from them.
-        trusted_sample : {"random", "picked"}
+        trusted_sample : {"random", "picked"} or (n,) array
             How the instances of `trusted` were chosen. From a random sample the noise is learned, too; instances
-            that were picked, because they looked suspicious, say nothing of how often labels are wrong.
+            that were picked, because they looked suspicious, say nothing of how often labels are wrong. An array says
+            how many instances each trusted one stands for, where some were likelier to be drawn than others, as in
+            `Audit.weights`.
         """
-        if trusted_sample not in ("random", "picked"):
-            raise ValueError(f'trusted_sample must be "random" or "picked", not {trusted_sample!r}.')
         self._check_fittable(predictions)
         n, c = len(predictions), predictions.n_classes
         recipe = self._check_parameters(n)
         known = None if trusted is None else trusted_classes(trusted, n, c)
+        weights = sample_weights(trusted_sample, known, n)
+        sample: Sample = "picked" if weights is None and trusted_sample == "picked" else "random"
         unseen = None
         columns = Columns.of(predictions)
         if unlabelled is not None:
@@ -229,13 +232,14 @@ class NPC(Calibrator):
             predictions = join(predictions, validation)._with(feature_names=predictions.feature_names)
             unseen = None if predictions.out_of_sample else np.arange(n, len(predictions))
             known = None if known is None else np.append(known, np.full(len(predictions) - n, -1))
+            weights = None if weights is None else np.append(weights, np.zeros(len(predictions) - n))
         device = devices.resolve(self.device)
         if self.trunk is not None and recipe is RECIPES["paper"] and predictions.hidden is None:
             predictions = predictions._with(hidden=_hidden_layer(self.trunk, predictions, device))
         seed = int(np.random.SeedSequence(self.random_state).generate_state(1)[0])
         with Progress(self.progress) as progress, seeded(seed):
             transition = None if self.label_transition is None else transition_matrix(self.label_transition, c)
-            given = Given(predictions, device, seed, progress, unseen, unlabelled, known, trusted_sample, transition)
+            given = Given(predictions, device, seed, progress, unseen, unlabelled, known, sample, weights, transition)
             self._learn(given, recipe, n)
         self._remember(predictions, validation if unlabelled is None else unlabelled)
         return self

@@ -98,7 +98,14 @@ def _noise(
         return LabelNoise.known(np.eye(c) if given.transition is None else given.transition, shares / shares.sum())
     checked = given.trusted if given.sample == "random" else None
     return LabelNoise.estimate(
-        foretold, labels, rng, rows=rows, trusted=checked, swapped=swapped, settings=settings.noise
+        foretold,
+        labels,
+        rng,
+        rows=rows,
+        trusted=checked,
+        weights=given.weights,
+        swapped=swapped,
+        settings=settings.noise,
     )
 
 

@@ -37,6 +37,8 @@ class Given:
         True classes, −1 where they are not known.
     sample : {"random", "picked"}
         How the instances of `trusted` were chosen; only a random sample tells how often labels are wrong.
+    weights : (n,) array, optional
+        How many instances each of a random sample stands for, where not all were as likely to be drawn.
     transition : (c, c) array, optional
         T of the labels, where it is known.
     """
@@ -49,6 +51,7 @@ class Given:
     unlabelled: Predictions | None = None
     trusted: Ints | None = None
     sample: Sample = "random"
+    weights: Array | None = None
     transition: Array | None = None
 
     @property
@@ -72,6 +75,31 @@ def trusted_classes(trusted: Any, n: int, c: int) -> Ints:
     if not np.array_equal(whole, known) or whole.min(initial=0) < -1 or whole.max(initial=0) >= c:
         raise ValueError(f"trusted must hold classes from 0 to {c - 1}, or −1 where none is known.")
     return whole
+
+
+def sample_weights(sample: Any, trusted: Ints | None, n: int) -> Array | None:
+    """Check how trusted instances were drawn: "random", "picked", or how many instances each stands for.
+
+    Returns
+    -------
+    (n,) array or None
+        The last, None where a word was given.
+    """
+    if isinstance(sample, str):
+        if sample not in ("random", "picked"):
+            raise ValueError(f'trusted_sample must be "random", "picked" or an array of weights, not {sample!r}.')
+        return None
+    weights = as_numbers(sample, "trusted_sample").astype(np.float64)
+    if weights.shape != (n,):
+        raise ValueError(
+            f"trusted_sample has shape {weights.shape}, but there are {n} instances; pass how many instances each "
+            "trusted one stands for, and 0 for the others."
+        )
+    if trusted is None or not (
+        np.isfinite(weights).all() and (weights >= 0).all() and (weights[trusted >= 0] > 0).all()
+    ):
+        raise ValueError("trusted_sample must be above 0 for each trusted instance, and never negative or infinite.")
+    return weights
 
 
 def transition_matrix(transition: Any, c: int) -> Array:
