@@ -18,6 +18,7 @@ from scoreboard.columns import Answer, Columns, timed
 from truelabel import NPC
 from truelabel.calibrators.npc.trunk import Source
 from truelabel.label_noise.model import LEVEL
+from truelabel.labels import correct_labels, examine
 from truelabel.scale import Scale, moments
 
 FOLDS = 5
@@ -151,6 +152,8 @@ def _facts(model: NPC, case: Case) -> dict[str, Any]:
     p_wrong = 1 - belief.shares[np.arange(len(labels)), labels]
     difference = np.abs(belief.transition - true_transition(case)).sum(axis=1) / 2
     low, high = found.noise_interval
+    issues = examine(case.train, model)
+    corrected = {rule: correct_labels(issues, rule=rule).labels for rule in ("safe", "all")}
     return {
         "memorisation": found.memorisation,
         "noise_rate": found.noise_rate,
@@ -160,7 +163,9 @@ def _facts(model: NPC, case: Case) -> dict[str, Any]:
         "transition_error": float(difference.mean()),
         "ranking": float(average_precision_score(wrong, p_wrong)) if wrong.any() else None,
         "labels_right": float(np.mean(~wrong)),
-        "corrected_right": float(np.mean(belief.shares.argmax(axis=1) == case.true)),
+        "safe_right": float(np.mean(corrected["safe"] == case.true)),
+        "all_right": float(np.mean(corrected["all"] == case.true)),
+        "evidence": found.noise_evidence,
         "weights": found.weights,
     }
 

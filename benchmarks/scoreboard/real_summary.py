@@ -101,7 +101,8 @@ def noises(board: RealBoard) -> str:
             ("npc", "ranking"),
             ("cleanlab", "ranking"),
             ("npc", "labels_right"),
-            ("npc", "corrected_right"),
+            ("npc", "safe_right"),
+            ("npc", "all_right"),
             ("classifier", "ece"),
             ("npc", "ece"),
         ):
@@ -109,7 +110,7 @@ def noises(board: RealBoard) -> str:
             shown.append("" if value is None else f"{value:.1f}")
         rows.append(shown)
     head = ["row", "wrong labels, %", "NPC (90 %)", "… 100 checked", "error of T", "ranking", "cleanlab's"]
-    return table([*head, "labels right", "… corrected", "ECE, classifier", "ECE, NPC"], rows)
+    return table([*head, "labels right", "… safe", "… all", "ECE, classifier", "ECE, NPC"], rows)
 
 
 def checks(board: RealBoard) -> Iterator[str]:
@@ -127,6 +128,7 @@ def checks(board: RealBoard) -> Iterator[str]:
         yield distance(board, of, wanted)
     for of in ("npc", "checked"):
         yield coverage(board, of)
+    yield no_harm_to_labels(board)
 
 
 def no_harm(board: RealBoard, of: str) -> str:
@@ -145,6 +147,23 @@ def no_harm(board: RealBoard, of: str) -> str:
     if lowest:
         head += f" (lowest: {lowest} {margins[lowest]:+.1f})"
     return verdict(head, harmed, len(margins), "points")
+
+
+def no_harm_to_labels(board: RealBoard) -> str:
+    """Check that safe corrections leave no fewer labels right, at any seed."""
+    harmed: dict[str, float] = {}
+    mended, total = 0, 0
+    for cell, found in board.records.items():
+        for record in found:
+            before, after = (record["columns"].get("npc", {}).get(what) for what in ("labels_right", "safe_right"))
+            if before is None or after is None:
+                continue
+            total += 1
+            mended += after > before
+            if after < before:
+                harmed[cell] = min(harmed.get(cell, 0.0), 100 * (after - before))
+    head = f"safe corrections leave no fewer labels right at any seed, and more in {mended} of {total} rows and seeds"
+    return verdict(head, harmed, len(board.records), "%")
 
 
 def distance(board: RealBoard, of: str, wanted: float) -> str:

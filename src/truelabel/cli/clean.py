@@ -105,8 +105,9 @@ def _print(cleaned: Cleaned, target: Path, copy_to: Path | None) -> None:
     from truelabel.raw.writing import CALIBRATOR, ISSUES, REPORT, SKIPPED, UNLABELLED
 
     wrong, changes = cleaned.examined.found.wrong, cleaned.corrected.changes
-    if cleaned.examined.found.caveat:
-        print(cleaned.examined.found.caveat)
+    doubt = cleaned.corrected.declined or cleaned.examined.found.caveat
+    if doubt:
+        print(doubt)
     print(f"Judged by: {cleaned.examined.about['features']}")
     print(f"Probably wrong: {wrong.total}")
     print(f"Corrected: {len(changes):,} ({cleaned.corrected.rule})")
@@ -127,4 +128,6 @@ def _print(cleaned: Cleaned, target: Path, copy_to: Path | None) -> None:
     print("Written:")
     for path, about in there.items():
         print(f"  {path:{width}}  {about}")
-    print(f"Next, look at the suspects and decide: truelabel review {target}")
+    if doubt:
+        print(f"Next, check a hundred labels, to know how many are wrong: truelabel audit {target}")
+    print(f"{'Then' if doubt else 'Next'}, look at the suspects and decide: truelabel review {target}")

@@ -35,6 +35,7 @@ WHY_NOT = {
     UNKNOWN: "a calibrator that was fitted before does not keep how far the noise is proven",
     AUDITED: "the audit does not prove that more changes make the labels better",
 }
+MORE = "Check more labels, and it may."
 HELP = (
     "An audit of a hundred labels shows whether the suggestions can be trusted (truelabel audit). Or change labels on "
     'belief alone (rule="all", --correct all).'
@@ -209,7 +210,8 @@ def _declined(found: LabelIssues, rule: Rule) -> str:
     if kept == 0:
         return ""
     reason = WHY_NOT.get(found.evidence, "another class is more probable only if there is more noise than is proven")
-    return f"{kept:,} label{'s' if kept > 1 else ''} that may be wrong stayed: {reason}. {HELP}"
+    help = MORE if found.evidence == AUDITED else HELP
+    return f"{kept:,} label{'s' if kept > 1 else ''} that may be wrong stayed: {reason}. {help}"
 
 
 def _changed(gain: Array, p_suggested: Array, least: float, most: float | None) -> Array:

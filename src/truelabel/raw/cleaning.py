@@ -222,8 +222,6 @@ def clean(
     agreement = float(np.mean(said.hard == said.labels))
     found = examine(said, random_state=random_state, device=device, progress=progress)
     corrected = correct_labels(found, rule=correct, threshold=threshold)
-    if corrected.declined:
-        say(corrected.declined)
     about = {
         "data": source.asked,
         "features": numbers.how,
