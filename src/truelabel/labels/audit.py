@@ -67,7 +67,7 @@ class Audit:
         self.class_names, self.ids, self.stratum, self.seed = class_names, ids, stratum, seed
         self.rows: Ints = np.empty(0, dtype=np.int64)
         self.rounds: Ints = np.empty(0, dtype=np.int64)
-        self._answers: dict[int, list[int]] = {}
+        self._answers: dict[int, list[int | None]] = {}
 
     def __len__(self) -> int:
         return len(self.given)
@@ -84,19 +84,24 @@ class Audit:
         return np.asarray((drawn / self.sizes)[self.stratum])
 
     @property
-    def history(self) -> dict[int, list[int]]:
-        """All answers about each instance, by its number, the last one last; as `answers` has them."""
+    def history(self) -> dict[int, list[int | None]]:
+        """All answers about each instance, by its number, the last one last; as `answers` has them.
+
+        None where an answer was taken back.
+        """
         return {row: list(answers) for row, answers in self._answers.items()}
 
     @property
     def answers(self) -> dict[int, int]:
         """What stands: the true class by the instance's number; −1 where nobody can tell, −2 where none is right."""
-        return {row: answers[-1] for row, answers in self._answers.items()}
+        last = {row: answers[-1] for row, answers in self._answers.items()}
+        return {row: code for row, code in last.items() if code is not None}
 
     @property
     def open(self) -> Ints:
         """The instances that are drawn and have no answer yet, in the order in which they are to be checked."""
-        return np.array([row for row in self.rows if int(row) not in self._answers], dtype=np.int64)
+        answers = self.answers
+        return np.array([row for row in self.rows if int(row) not in answers], dtype=np.int64)
 
     def more(self, sample: int) -> Ints:
         """Draw further instances, and return their numbers.
@@ -144,6 +149,12 @@ class Audit:
             noted = self._answers.setdefault(int(row), [])
             if not noted or noted[-1] != code:
                 noted.append(code)
+
+    def take_back(self, row: int) -> None:
+        """Take back the answer about an instance, which is open again; `history` keeps the answer."""
+        if row not in self.answers:
+            raise ValueError(f"row {row} has no answer that could be taken back; those that have one are in answers.")
+        self._answers[row].append(None)
 
     def _code(self, value: Any) -> int:
         if isinstance(value, str):
@@ -262,7 +273,7 @@ class Audit:
         return read(path)
 
     def __repr__(self) -> str:
-        return f"Audit({len(self.rows):,} of {len(self):,} drawn, {len(self._answers):,} answered)"
+        return f"Audit({len(self.rows):,} of {len(self):,} drawn, {len(self.answers):,} answered)"
 
 
 def audit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,34 @@ from truelabel.writing import write_text
 FORMAT = 1
 
 
-def write(audit: Audit, path: str | os.PathLike[str]) -> Path:
-    """Write an audit, whole or not at all."""
-    write_text(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(audit)))
+def write(audit: Audit, path: str | os.PathLike[str], others: str | None = None) -> Path:
+    """Write an audit, whole or not at all.
+
+    `others` is what `undrawn` returned, which answers do not change.
+    """
+    write_text(path, _text(_drawn(audit)) + (undrawn(audit) if others is None else others))
     return Path(path)
 
 
-def _lines(audit: Audit) -> Any:
-    """Yield what the file is, then the drawn instances in their order, then the others."""
+def undrawn(audit: Audit) -> str:
+    """Return the lines about the instances that are not drawn: nearly all of the file."""
+    inclusion = audit.inclusion
+    return _text(_line(audit, row, inclusion) for row in np.setdiff1d(np.arange(len(audit)), audit.rows).tolist())
+
+
+def _text(lines: Iterable[dict[str, Any]]) -> str:
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def _drawn(audit: Audit) -> Iterator[dict[str, Any]]:
+    """Yield what the file is, then the drawn instances in their order."""
     names = [name if isinstance(name, str) else int(name) for name in audit.class_names]
     about = {"truelabel_audit": FORMAT, "instances": len(audit), "class_names": names, "seed": audit.seed}
     yield about | {"corrections": audit.suggested is not None}
     history, inclusion = audit.history, audit.inclusion
     for row, turn in zip(audit.rows.tolist(), audit.rounds.tolist(), strict=True):
-        answers = [audit.word(code) for code in history.get(row, [])]
+        answers = [None if code is None else audit.word(code) for code in history.get(row, [])]
         yield _line(audit, row, inclusion) | {"round": turn, "answers": answers}
-    for row in np.setdiff1d(np.arange(len(audit)), audit.rows).tolist():
-        yield _line(audit, row, inclusion)
 
 
 def _line(audit: Audit, row: int, inclusion: Array) -> dict[str, Any]:
@@ -56,7 +68,7 @@ def read(path: str | os.PathLike[str]) -> Audit:
     if not source.is_file():
         raise FileNotFoundError(f"There is no audit in {source}; draw one first.")
     try:
-        about, *lines = (json.loads(line) for line in source.read_text(encoding="utf-8").splitlines())
+        about, *lines = (json.loads(line) for line in source.read_text(encoding="utf-8").rstrip("\n").split("\n"))
         if about["truelabel_audit"] != FORMAT:
             raise ValueError(f"its format is {about['truelabel_audit']}, and this version reads {FORMAT}")
         return _of(about, lines)
@@ -94,7 +106,10 @@ def _of(about: dict[str, Any], lines: list[dict[str, Any]]) -> Audit:
     made.rounds = np.array([line["round"] for line in drawn], dtype=np.int64)
     for line in drawn:
         for answer in line["answers"]:
-            made.answer([line["row"]], [answer])
+            if answer is None:
+                made.take_back(line["row"])
+            else:
+                made.answer([line["row"]], [answer])
     return made
 
 

@@ -84,7 +84,7 @@ class Guard:
             return 403, "This server answers to its own page alone."
         given = scope["path"][1:].partition("/")[0]
         if not secrets.compare_digest(given.encode(), self.token.encode()):
-            return 403, "Open the whole address that truelabel review printed: the token in it is missing or wrong."
+            return 403, "Open the whole address that the terminal shows: the token in it is missing or wrong."
         return None
 
     def _is_ours(self, host: str) -> bool:

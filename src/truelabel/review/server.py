@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sqlite3
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from fastapi import FastAPI, HTTPException, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from truelabel.review.guard import Guard
+from truelabel.review.instances import Instances, add_images, cut
 from truelabel.review.learning import Background, counted, learn, suspects
 from truelabel.review.nearest import Nearest
+from truelabel.review.requests import LARGEST_ROW, Tab, add_refusals
+from truelabel.review.static_files import add_static
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,22 +27,10 @@ if TYPE_CHECKING:
     from truelabel.labels.examined import Examined
     from truelabel.review.decisions import Decisions
 
-STATIC = {
-    "": ("review.html", "text/html; charset=utf-8"),
-    "review.css": ("review.css", "text/css; charset=utf-8"),
-    "review.js": ("review.js", "text/javascript; charset=utf-8"),
-    "icon.svg": ("icon.svg", "image/svg+xml"),
-}
-SIDES = {"large": 640, "small": 112}  # longer sides of images, in pixels
-KEPT_IMAGES = 4_000
-LONGEST = 20_000  # characters of a text that are shown
-BRIEF = 160  # ... and of a neighbour's
+STATIC = ("review.css", "review.js", "server.js", "instance.js", "chooser.js", "icon.svg")
+BRIEF = 160  # characters of a neighbour's text that are shown
 PROBABLE = 5  # classes that are listed with their probabilities
-LARGEST_ROW = 2**53
 TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
-
-
-Tab = Annotated[str, Field(pattern=r"^[!-~]{1,64}$")]  # a name that the page makes up, in plain characters
 
 
 class Decide(BaseModel):
@@ -122,14 +109,14 @@ class Review:
         self.shown = Shown(examined, listed, examined.found.suggested, Nearest(examined))
         self.items, self.labels = examined.items, examined.found.labels
         self.ids = [_plain(value) for value in examined.found.table.sort_index()["id"]]
-        self.image = lru_cache(KEPT_IMAGES)(self._image)
+        self.instances = Instances(examined.items)
         self.learning = Background()
 
     def warm_up(self) -> None:
         """Do once what the first suspect would otherwise wait for: imports, and the index of neighbours."""
         first = int(self.shown.suspects[0])
         self.item(first)
-        self.image(first, SIDES["large"])
+        self.instances.image(first, "large")
 
     def overview(self) -> dict[str, Any]:
         """Return all suspects, column by column, and what stands about them."""
@@ -158,7 +145,7 @@ class Review:
         likely = np.argsort(-probs, kind="stable")[:PROBABLE]
         return {
             "row": row,
-            "fields": [[name, _cut(text, LONGEST)] for name, text in self.items.fields(row).items()],
+            "fields": self.instances.fields(row),
             "likely": [[int(k), round(float(probs[k]), 4)] for k in likely],
             "neighbours": [self._neighbour(near) for near in shown.nearest.of(row)],
         }
@@ -169,15 +156,7 @@ class Review:
             cells = self.items.fields(row)
             alone = self.items.kind != "row"
             brief = " · ".join(text if alone else f"{name} {text}" for name, text in cells.items())
-        return {"row": row, "label": int(self.labels[row]), "brief": _cut(brief, BRIEF)}
-
-    def _image(self, row: int, side: int) -> bytes | None:
-        from PIL.Image import DecompressionBombError
-
-        try:
-            return self.items.image(row, side)
-        except (ValueError, OSError, SyntaxError, DecompressionBombError):
-            return None
+        return {"row": row, "label": int(self.labels[row]), "brief": cut(brief, BRIEF)}
 
     def decide(self, said: Decide) -> dict[str, Any]:
         """Record a decision and return what changed since the page last asked."""
@@ -244,26 +223,14 @@ class Review:
 def application(review: Review, token: str, host: str = "127.0.0.1") -> Guard:
     """Return the page as an ASGI application behind its guard."""
     app = FastAPI(title="truelabel review", openapi_url=None, docs_url=None, redoc_url=None)
-    _add_static(app)
+    add_static(app, "review.html", STATIC)
     _add_data(app, review)
+    add_images(app, review.instances, review.require)
     _add_decisions(app, review)
     _add_learning(app, review)
     _add_exports(app, review)
-    _add_refusals(app)
+    add_refusals(app)
     return Guard(app, token, host)
-
-
-def _add_static(app: FastAPI) -> None:
-    for path, (name, kind) in STATIC.items():
-        content = (files("truelabel.review") / "static" / name).read_bytes()
-        app.get(f"/{path}")(_constant(content, kind))
-
-
-def _constant(content: bytes, kind: str) -> Any:
-    async def answer() -> Response:
-        return Response(content, media_type=kind)
-
-    return answer
 
 
 def _add_data(app: FastAPI, review: Review) -> None:
@@ -274,14 +241,6 @@ def _add_data(app: FastAPI, review: Review) -> None:
     @app.get("/item/{row:int}")
     def item(row: int) -> Response:
         return JSONResponse(review.item(row))
-
-    @app.get("/image/{row:int}/{size}")
-    def image(row: int, size: Literal["large", "small"]) -> Response:
-        review.require(row)
-        content = review.image(row, SIDES[size])
-        if content is None:
-            raise HTTPException(404, "There is no image of this instance, or it cannot be read.")
-        return Response(content, media_type="image/png" if content.startswith(b"\x89PNG") else "image/jpeg")
 
 
 def _add_decisions(app: FastAPI, review: Review) -> None:
@@ -301,15 +260,6 @@ def _add_decisions(app: FastAPI, review: Review) -> None:
     @app.exception_handler(OSError)
     def not_saved(request: Request, error: Exception) -> Response:
         return JSONResponse({"detail": f"The decision could not be written ({error})."}, status_code=507)
-
-
-def _add_refusals(app: FastAPI) -> None:
-    @app.exception_handler(RequestValidationError)
-    def not_understood(request: Request, error: RequestValidationError) -> Response:
-        """Say where a request is wrong, without what it holds: NaN or half a letter cannot be sent back as JSON."""
-        places = [[".".join(map(str, one["loc"])), str(one["type"])] for one in error.errors()]
-        text = json.dumps({"detail": [{"where": where, "wrong": wrong} for where, wrong in places]})
-        return Response(text, status_code=422, media_type="application/json")
 
 
 def _add_learning(app: FastAPI, review: Review) -> None:
@@ -340,10 +290,6 @@ def _file(table: pd.DataFrame, name: str, ending: str) -> Response:
         table.to_parquet(buffer, index=False)
     headers = {"Content-Disposition": f'attachment; filename="{name}.{ending}"'}
     return Response(buffer.getvalue(), media_type=TYPES[ending], headers=headers)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[:length].rstrip()}…"
 
 
 def _plain(value: Any) -> Any:

@@ -1,9 +1,12 @@
 // The review page. What comes from the data is only ever put in as text, never as markup.
 
+import { openChooser } from "./chooser.js";
+import { loadImage, made, readable } from "./instance.js";
+import { ask } from "./server.js";
+
 const AHEAD = 5; // suspects that are loaded before they are asked for
 const KEPT = 60; // loaded suspects that are kept
 const LOADERS = 2; // loads at a time, of two requests at most, so that a decision never waits for a connection
-const OPTIONS = 100; // classes listed at a time when another label is chosen
 const EVERY = 700; // milliseconds between questions about how learning stands
 
 const byId = (id) => document.getElementById(id);
@@ -25,18 +28,6 @@ sessionStorage.setItem("tab", tab);
 const others = new BroadcastChannel(location.pathname);
 
 // Talking to the server
-
-async function ask(path, body) {
-  const request = body && {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  };
-  const answer = await fetch(path, request ?? {});
-  if (answer.ok) return answer.json();
-  const { detail } = await answer.json().catch(() => ({}));
-  throw new Error(typeof detail === "string" ? detail : `The server refused (${answer.status}).`);
-}
 
 function absorb(answer) {
   for (const one of answer.changes) {
@@ -103,48 +94,8 @@ function viewOf(row) {
 async function fill(view) {
   const picture = state.data.kind === "image" ? loadImage(new Image(), view.row, "large") : null;
   view.item = await ask(`item/${view.row}`);
-  view.stage = picture === null ? readable(view.item) : await picture;
+  view.stage = picture === null ? readable(state.data.kind, view.item.fields) : await picture;
   view.near = view.item.neighbours.map((one) => neighbour(view, one));
-}
-
-async function loadImage(image, row, size) {
-  image.alt = size === "large" ? "The instance" : "";
-  image.src = `image/${row}/${size}`;
-  try {
-    await image.decode();
-    return image;
-  } catch {
-    return made("p", "lost", "This image cannot be read.");
-  }
-}
-
-function made(kind, name, text) {
-  const element = document.createElement(kind);
-  if (name) element.className = name;
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
-function readable(item) {
-  if (state.data.kind === "row") {
-    const table = made("table");
-    const body = table.createTBody();
-    for (const [name, text] of item.fields) {
-      const line = body.insertRow();
-      const head = made("th", "", name);
-      head.scope = "row";
-      line.append(head, made("td", "", text));
-    }
-    return table;
-  }
-  if (state.data.kind === "name") return made("p", "name", item.fields.map(([, text]) => text).join(" "));
-  const length = item.fields.reduce((sum, [, text]) => sum + text.length, 0);
-  const box = made("div", length < 240 ? "text short" : "text");
-  for (const [name, text] of item.fields) {
-    if (item.fields.length > 1) box.append(made("h3", "", name));
-    box.append(made("p", "", text));
-  }
-  return box;
 }
 
 function neighbour(view, { row, label, brief }) {
@@ -510,74 +461,11 @@ async function renew() {
   if (focused.isConnected) focused.focus();
 }
 
-// Choosing another label
-
-let active = -1; // which option Enter takes: none before something is typed or chosen
-
-function listOptions() {
-  const typed = byId("typed").value.trim().toLowerCase();
-  const found = [];
-  state.data.classes.forEach((name, label) => {
-    const at = name.toLowerCase().indexOf(typed);
-    if (at >= 0) found.push({ name, label, late: at > 0 });
-  });
-  found.sort((a, b) => a.late - b.late || a.label - b.label);
-  const lines = found.slice(0, OPTIONS).map(({ name, label }, k) => {
-    const line = made("li", "", name);
-    line.id = `option-${k}`;
-    line.role = "option";
-    line.dataset.label = label;
-    const kind = { "is-given": "given", "is-suggested": "suggested" }[kindOf(label)];
-    if (kind) line.append(made("small", "", kind));
-    return line;
-  });
-  if (!lines.length) {
-    const none = made("li", "none", "No class is called so.");
-    none.role = "option";
-    none.setAttribute("aria-disabled", "true");
-    lines.push(none);
-  }
-  byId("options").replaceChildren(...lines);
-  active = -1;
-  if (typed) activate(0);
-  else byId("typed").removeAttribute("aria-activedescendant");
-}
-
-function activate(k) {
-  const lines = [...byId("options").children].filter((line) => line.dataset.label !== undefined);
-  byId("typed").removeAttribute("aria-activedescendant");
-  if (!lines.length) return;
-  active = k < 0 ? lines.length - 1 : k % lines.length;
-  lines.forEach((line, place) => line.setAttribute("aria-selected", String(place === active)));
-  lines[active].scrollIntoView({ block: "nearest" });
-  byId("typed").setAttribute("aria-activedescendant", lines[active].id);
-}
-
 function choose() {
   if (state.busy || state.current === null) return;
-  byId("typed").value = "";
-  byId("choose").showModal();
-  listOptions();
+  const notes = { "is-given": "given", "is-suggested": "suggested" };
+  openChooser(state.data.classes, (label) => notes[kindOf(label)], decide);
 }
-
-function pick(line) {
-  if (line?.dataset.label === undefined) return;
-  byId("choose").close();
-  decide(Number(line.dataset.label));
-}
-
-byId("typed").addEventListener("input", listOptions);
-byId("typed").addEventListener("keydown", (event) => {
-  const keys = {
-    ArrowDown: () => activate(active + 1),
-    ArrowUp: () => activate(Math.max(active, 0) - 1),
-    Enter: () => pick(byId(`option-${active}`)),
-  };
-  if (!(event.key in keys) || event.isComposing) return;
-  event.preventDefault();
-  keys[event.key]();
-});
-byId("options").addEventListener("click", (event) => pick(event.target.closest("li")));
 
 // Keys and buttons
 
