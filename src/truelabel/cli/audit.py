@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truelabel.cli import audit_page, labelled
 from truelabel.cli import examined as named
-from truelabel.cli import labelled
 from truelabel.writing import write_json
 
 if TYPE_CHECKING:
@@ -45,6 +45,14 @@ def audit(
             show_default=False,
         ),
     ] = None,
+    page: Annotated[
+        bool, typer.Option("--page", help="Check the labels on a page in a browser, one by one, instead of in a sheet.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the page; 0 takes a free one.")] = 0,
+    host: Annotated[
+        str, typer.Option(help="The address that the page listens on; by default only this machine reaches it.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     images: named.Images = None,
     table: named.TableFile = None,
     text: named.Text = None,
@@ -59,6 +67,11 @@ def audit(
     that each instance really is, "cannot tell", or "none" where no class is right. The same command then reads the
     sheet and says how many labels are wrong and whether corrections would make them better. Every answer is kept.
 
+    With --page there is no sheet to fill in: a page in the browser shows one label after the other, and takes answers
+    by keyboard. Ctrl-C ends it and prints the verdict; the same command goes on where you left off.
+
+    Example: truelabel audit cleaned --page
+
     Example: truelabel audit cleaned
 
     Example: truelabel audit cleaned --sample 200
@@ -67,37 +80,45 @@ def audit(
 
     Example: truelabel audit cleaned --precision 0.9 --out verdict.json --json
     """
-    from truelabel.labels import Audit, correct_labels
     from truelabel.labels import audit as begin
+    from truelabel.labels import correct_labels
     from truelabel.labels.files import check_table_path, write_table
+    from truelabel.review.alone import alone
 
     if corrected is not None:
         check_table_path(corrected)
     if precision is not None and not 0 < precision < 1:
         raise ValueError(f"--precision is a share between 0 and 1, not {precision}.")
+    if page and as_json:
+        raise ValueError("--page prints the address of the page; ask for --json afterwards, without --page.")
     for path, ending in ((sheet, ".csv"), (out, ".json")):
         if path is not None and path.suffix != ending:
             raise ValueError(f"{path} must end in {ending}.")
     design = where / DESIGN if where.is_dir() else where.with_name(f"{where.name}.{DESIGN}")
     shown = sheet or (where / SHEET if where.is_dir() else where.with_name(f"{where.name}.{SHEET}"))
-    begun = design.is_file()
-    if begun:
-        made = Audit.read(design)
-        listed = made.read_sheet(shown) if shown.is_file() else 0
-        if sample is not None and sample < len(made.rows):
-            raise ValueError(f"{len(made.rows)} labels are drawn already; --sample may only grow.")
-        if sample is not None and sample > len(made.rows):
-            made.more(sample - len(made.rows))
-        made.write(design)
-    elif shown.exists():
-        raise FileExistsError(f"{shown} is there already, but no {design}; move the sheet, or choose another --sheet.")
-    if not begun or listed < len(made.rows) or corrected is not None:
-        examined = named.read(where, named.source(images, table, text), calibrator=calibrator, seed=seed, device=device)
+    named.require(where)
+    with alone(design) as mine:
+        begun = design.is_file()
+        if begun:
+            made, listed = _gone_on(design, shown, sample) if mine else (_as_it_is(design, sample, page), None)
+        elif not mine:
+            raise ValueError(f"another command is drawing {design} at this moment; wait until it has done so.")
+        elif shown.exists():
+            raise FileExistsError(
+                f"{shown} is there already, but no {design}; move the sheet, or choose another --sheet."
+            )
+        unlisted = mine and not page and (not begun or (listed or 0) < len(made.rows))
+        if not begun or page or unlisted or corrected is not None:
+            seen = named.source(images, table, text)
+            examined = named.read(where, seen, calibrator=calibrator, seed=seed, device=device)
         if not begun:
             made = begin(examined.found, sample=sample or SAMPLE, random_state=seed)
             made.write(design)
-        if not begun or listed < len(made.rows):
+        if unlisted:
             write_table(made.sheet(examined.items), shown)
+        if page:
+            command = audit_page.next_command(where, calibrator)
+            audit_page.show(made, examined, design, shown, command, host=host, port=port, browser=browser)
     if corrected is not None and not made.answers:
         raise ValueError(f"no label is checked yet; fill in {shown} first, then ask for --corrected.")
     verdict = made.verdict() if made.answers else None
@@ -107,14 +128,47 @@ def audit(
         write_table(done.table, corrected)
         if not as_json:
             print(f"{done}\nLabels: {corrected}")
-    _report(made, verdict, {"precision": precision, "cutoff": cutoff} if precision else {}, out, as_json, shown)
+    wanted = {"precision": precision, "cutoff": cutoff} if precision else {}
+    _report(made, verdict, wanted, out, as_json, None if page else shown)
+
+
+def _gone_on(design: Path, sheet: Path, sample: int | None) -> tuple[Audit, int]:
+    """Bring an audit up to its sheet and to a larger sample; return it, and how many labels the sheet lists."""
+    from truelabel.labels import Audit
+
+    made = Audit.read(design)
+    listed = made.read_sheet(sheet) if sheet.is_file() else 0
+    if sample is not None and sample < len(made.rows):
+        raise ValueError(f"{len(made.rows)} labels are drawn already; --sample may only grow.")
+    if sample is not None and sample > len(made.rows):
+        made.more(sample - len(made.rows))
+    made.write(design)
+    return made, listed
+
+
+def _as_it_is(design: Path, sample: int | None, page: bool) -> Audit:
+    """Return an audit that a page is open for, which alone may change it."""
+    from truelabel.labels import Audit
+
+    made = Audit.read(design)
+    if page:
+        raise ValueError(f"a page for {design} is open already; use that one, or end it first with Ctrl-C.")
+    if sample is not None and sample != len(made.rows):
+        raise ValueError(f"{len(made.rows)} labels are drawn, and a page is open for them; end it, then draw more.")
+    return made
 
 
 def _report(
-    made: Audit, verdict: Verdict | None, wanted: dict[str, float | None], out: Path | None, as_json: bool, sheet: Path
+    made: Audit,
+    verdict: Verdict | None,
+    wanted: dict[str, float | None],
+    out: Path | None,
+    as_json: bool,
+    sheet: Path | None,
 ) -> None:
-    """Print what the answers prove, and what to do next."""
-    facts = {"drawn": len(made.rows), "open": len(made.open), "sheet": str(sheet)}
+    """Print what the answers prove, and what to do next; without a sheet that is to open the page again."""
+    facts: dict[str, Any] = {"drawn": len(made.rows), "open": len(made.open)}
+    facts |= {} if sheet is None else {"sheet": str(sheet)}
     facts |= {"verdict": None if verdict is None else verdict.to_dict() | wanted}
     if out is not None:
         write_json(out, facts)
@@ -133,7 +187,9 @@ def _report(
                 if found is None
                 else f"Precision of {wanted['precision']:.0%} or more: where p_wrong is {found:.3g} or more"
             )
-    if len(made.open):
+    if len(made.open) and sheet is None:
+        print(f"To check: {len(made.open):,} labels; run the same command again to go on.")
+    elif len(made.open):
         print(f"To check: {len(made.open):,} labels, from the top of {sheet}: write into its column true_class")
         print(f"  one of {', '.join(map(str, made.class_names))}; 'cannot tell'; or 'none' where no class is right.")
         print("Then run the same command again.")

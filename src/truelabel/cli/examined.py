@@ -75,15 +75,20 @@ def read(
     """
     from truelabel.labels import Examined
 
+    require(where)
     if where.is_dir():
         return Examined.read(where, shown)
+    named = labelled.Named(where, {}, logits=False, out_of_sample=None)
+    said, found = labelled.found_in(named, calibrator, seed=seed, device=device)
+    return _together(said, found, shown, origin=where, seed=seed)
+
+
+def require(where: Path) -> None:
+    """Refuse what is not there."""
     if not where.exists():
         raise FileNotFoundError(
             f"There is no folder or file {where}; truelabel clean and truelabel issues --save make such a folder."
         )
-    named = labelled.Named(where, {}, logits=False, out_of_sample=None)
-    said, found = labelled.found_in(named, calibrator, seed=seed, device=device)
-    return _together(said, found, shown, origin=where, seed=seed)
 
 
 def check_new(folder: Path) -> None:

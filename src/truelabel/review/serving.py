@@ -1,4 +1,4 @@
-"""Starting the review page's server."""
+"""Starting the server of the review page, and of the audit's."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from truelabel.review.decisions import Decisions
 
 if TYPE_CHECKING:
+    from truelabel.labels.audit import Audit
     from truelabel.labels.examined import Examined
+    from truelabel.labels.items import Items
+    from truelabel.review.guard import Guard
 
 
 def serve(
@@ -56,24 +61,81 @@ def serve(
         Is told the page's address when it can be opened; prints it by default. The address holds a new secret each
         time, without which the server tells nothing.
     """
-    try:
-        import uvicorn
-
-        from truelabel.review.limits import BoundedProtocol
+    with _needed():
         from truelabel.review.server import Review, application
+    _require_suspects(examined, threshold)
+    with Decisions.of(examined, decisions_path) as decisions:
+        review = Review(examined, decisions, folder=folder, threshold=threshold, most=most, device=device)
+
+        def made(token: str) -> Guard:
+            threading.Thread(target=review.warm_up, daemon=True).start()
+            return application(review, token, host)
+
+        try:
+            _run(made, host=host, port=port, browser=browser, ready=ready)
+        finally:
+            review.learning.stop()
+
+
+def serve_audit(
+    audit: Audit,
+    items: Items,
+    path: str | os.PathLike[str],
+    command: str,
+    *,
+    fixed: Collection[int] = (),
+    host: str = "127.0.0.1",
+    port: int = 0,
+    browser: bool = True,
+    ready: Callable[[str], None] = print,
+) -> None:
+    """Show a page on which a person answers an audit, until the program is interrupted.
+
+    Parameters
+    ----------
+    audit : Audit
+        What to answer; it has the answers afterwards.
+    items : Items
+        The instances.
+    path : path
+        The file of the audit, which is written anew with every answer, before the next instance shows.
+    command : str
+        What to type next, as the page shows it beside the verdict.
+    fixed : collection of int
+        Instances whose answers the page does not undo.
+    host, port, browser, ready
+        See `serve`.
+    """
+    with _needed():
+        from truelabel.review.audit_page import AuditPage
+        from truelabel.review.audit_server import application
+    page = AuditPage(audit, items, Path(path), fixed)
+    _run(lambda token: application(page, command, token, host), host=host, port=port, browser=browser, ready=ready)
+
+
+@contextmanager
+def _needed() -> Iterator[None]:
+    """Say what to install where a page's server cannot be imported."""
+    try:
+        yield
     except ImportError as error:
         raise ImportError(
             f"The review page needs {error.name or 'FastAPI'}; install it with pip install 'truelabel[review]'."
         ) from None
-    _require_suspects(examined, threshold)
-    with Decisions.of(examined, decisions_path) as decisions, _listen(host, port) as listening:
+
+
+def _run(made: Callable[[str], Guard], *, host: str, port: int, browser: bool, ready: Callable[[str], None]) -> None:
+    """Serve what is made for a new secret, until the program is interrupted."""
+    with _needed():
+        import uvicorn
+
+        from truelabel.review.limits import BoundedProtocol
+    with _listen(host, port) as listening:
         token = secrets.token_urlsafe(24)
         shown = host if host not in ("0.0.0.0", "::") else "localhost"
         shown = f"[{shown}]" if ":" in shown else shown
         address = f"http://{shown}:{listening.getsockname()[1]}/{token}/"
-        review = Review(examined, decisions, folder=folder, threshold=threshold, most=most, device=device)
-        app = application(review, token, host)
-        threading.Thread(target=review.warm_up, daemon=True).start()
+        app = made(token)
         ready(address)
         if browser:
             import webbrowser
@@ -88,10 +150,7 @@ def serve(
             server_header=False,
             ws="none",
         )
-        try:
-            uvicorn.Server(settings).run(sockets=[listening])
-        finally:
-            review.learning.stop()
+        uvicorn.Server(settings).run(sockets=[listening])
 
 
 def _require_suspects(examined: Examined, threshold: float | None) -> None:
