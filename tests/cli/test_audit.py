@@ -1,8 +1,10 @@
 """`truelabel audit` as a curator calls it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -106,6 +108,8 @@ def test_mistakes_give_one_line(
     assert "must end in .csv" in complaint(case.folder, "--sheet", "s.xlsx")
     assert "must end in .json" in complaint(case.folder, "--out", "v.txt")
     assert "There is no folder or file" in complaint(tmp_path / "nowhere")
+    assert not list(tmp_path.glob(".*"))
+    assert "ask for --json afterwards" in complaint(case.folder, "--page", "--json")
     case.sheet.write_text("mine")
     assert "is there already, but no" in complaint(case.folder)
     assert case.sheet.read_text() == "mine"
@@ -116,6 +120,66 @@ def test_mistakes_give_one_line(
     sheet.assign(true_class="cow").to_csv(case.sheet, index=False)
     assert "line 2 of" in (said := complaint(case.folder))
     assert "'cow' is none of the classes (cat, dog)" in said
+
+
+def paged(monkeypatch: pytest.MonkeyPatch, person: Callable[[Audit, Path], None]) -> list[str]:
+    """Let a person answer in place of the server; return the commands that the page shows."""
+    shown: list[str] = []
+
+    def served(made: Audit, items: object, path: Path, command: str, *, ready: Callable[[str], None], **_: Any) -> None:
+        shown.append(command)
+        ready("http://127.0.0.1/secret/")
+        person(made, path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("truelabel.review.serving.serve_audit", served)
+    return shown
+
+
+def test_the_page_takes_the_place_of_the_sheet_and_ends_with_the_verdict(
+    case: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def person(made: Audit, path: Path) -> None:
+        row = made.open[0]
+        made.answer([row], [case.truth[row]])
+        made.write(path)
+
+    shown = paged(monkeypatch, person)
+    printed = call("audit", case.folder, "--sample", 30, "--page")
+    assert printed.startswith("Audit: http://127.0.0.1/secret/\nCtrl-C ends it; what you answered stays.\n")
+    assert "Checked: 1 of 120 labels" in printed
+    assert "To check: 29 labels; run the same command again to go on." in printed
+    assert shown == [f"truelabel audit {case.folder} --corrected corrected.csv"]
+    assert not case.sheet.exists()
+    assert "Checked: 2 of 120 labels" in call("audit", case.folder, "--page")
+    assert "To check: 28 labels, from the top of" in call("audit", case.folder)
+    assert (pd.read_csv(case.sheet, keep_default_na=False)["true_class"] != "").sum() == 2
+    assert "Checked: 3 of 120 labels" in call("audit", case.folder, "--page", "--sample", 40)
+
+
+def test_while_a_page_is_open_nobody_else_changes_the_audit(
+    case: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen = []
+
+    def person(made: Audit, path: Path) -> None:
+        made.answer(made.rows, case.truth[made.rows])
+        made.write(path)
+        before = path.read_bytes()
+        seen.append(call("audit", case.folder, "--corrected", tmp_path / "corrected.csv"))
+        with pytest.raises(ValueError, match="a page for .* is open already; use that one"):
+            call("audit", case.folder, "--page")
+        with pytest.raises(
+            ValueError, match="30 labels are drawn, and a page is open for them; end it, then draw more"
+        ):
+            call("audit", case.folder, "--sample", 60)
+        assert path.read_bytes() == before
+        assert not case.sheet.exists()
+
+    paged(monkeypatch, person)
+    call("audit", case.folder, "--sample", 30, "--page")
+    assert "Checked: 30 of 120 labels" in seen[0]
+    assert len(pd.read_csv(tmp_path / "corrected.csv")) == N
 
 
 def test_help_has_examples() -> None:

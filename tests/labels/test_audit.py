@@ -191,6 +191,33 @@ def test_every_answer_is_kept_and_the_last_one_stands(case: SimpleNamespace) -> 
     assert made.answers == {row: -2}
 
 
+def test_an_answer_that_is_taken_back_leaves_the_label_open_and_stays_in_the_history(
+    case: SimpleNamespace, tmp_path: Path
+) -> None:
+    made = begun(case)
+    first, second = made.rows[:2].tolist()
+    made.answer([first, second], ["cat", "dog"])
+    made.take_back(first)
+    assert made.answers == {second: 1}
+    assert made.open[0] == first
+    assert len(made.open) == 99
+    assert made.trusted[first] == -1
+    made.answer([first], ["elk"])
+    made.take_back(second)
+    read = Audit.read(made.write(tmp_path / "a.jsonl"))
+    assert read.history == made.history == {first: [0, None, 2], second: [1, None]}
+    assert read.answers == {first: 2}
+    for row in (second, int(made.rows[2])):
+        with pytest.raises(ValueError, match=f"row {row} has no answer"):
+            read.take_back(row)
+
+
+def test_names_with_any_character_survive_the_file(case: SimpleNamespace, tmp_path: Path) -> None:
+    ids = [f"a\u2028b\x85c\r\n{k}" for k in range(600)]
+    made = begun(case, ids=ids)
+    assert Audit.read(made.write(tmp_path / "a.jsonl")).ids.tolist() == ids
+
+
 def test_an_audit_is_written_and_read_again(case: SimpleNamespace, tmp_path: Path) -> None:
     made = answered(case, 50, ids=[f"ï{k}" for k in range(600)])
     made.answer([made.rows[0]], ["cannot tell"])

@@ -34,7 +34,7 @@ def _corrections(verdict: Verdict) -> list[str]:
     safe = verdict.safe
     if safe is not None:
         return [
-            f"Corrections are safe: if the {safe['changes']:,.0f} labels that are most probably wrong are replaced by "
+            f"Corrections are safe: if the {safe['changes']:,.0f} labels that look most wrong are replaced by "
             f"what is suggested, about {safe['gain']:,.0f} more labels are right (between {safe['low']:,.0f} and "
             f"{safe['high']:,.0f})."
         ]

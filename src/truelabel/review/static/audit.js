@@ -38,7 +38,7 @@ async function loaded(row) {
 }
 
 const nameOf = (answer) =>
-  ({ [UNCLEAR]: "cannot tell", [NONE]: "none of the classes" })[answer] ?? state.data.classes[answer];
+  ({ [UNCLEAR]: "cannot tell", [NONE]: "no class fits" })[answer] ?? state.data.classes[answer];
 
 function complain(text) {
   byId("trouble").textContent = text;
@@ -107,7 +107,7 @@ async function showVerdict(where) {
     const { lines, answered, command } = await ask("verdict");
     const parts = lines.map((line) => made("p", "", line));
     if (answered) {
-      parts.push(made("p", "", "Then type this in the terminal, to write the labels, corrected as far as that is safe:"));
+      parts.push(made("p", "", "Next, type this in the terminal. It writes the labels, corrected as far as that is safe:"));
       parts.push(made("code", "", command));
     }
     box.replaceChildren(...parts);
