@@ -167,11 +167,9 @@ def test_while_a_page_is_open_nobody_else_changes_the_audit(
         made.write(path)
         before = path.read_bytes()
         seen.append(call("audit", case.folder, "--corrected", tmp_path / "corrected.csv"))
-        with pytest.raises(ValueError, match="a page for .* is open already; use that one"):
+        with pytest.raises(ValueError, match=r"a page for .* is open already; use that one"):
             call("audit", case.folder, "--page")
-        with pytest.raises(
-            ValueError, match="30 labels are drawn, and a page is open for them; end it, then draw more"
-        ):
+        with pytest.raises(ValueError, match="30 labels are drawn, and a page is open for them; end it"):
             call("audit", case.folder, "--sample", 60)
         assert path.read_bytes() == before
         assert not case.sheet.exists()

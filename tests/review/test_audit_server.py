@@ -212,6 +212,14 @@ def test_corrections_that_are_proven_are_called_safe(shown: Examined, path: Path
     assert lines[2].startswith(f"Corrections are safe: if the {wrong} labels")
 
 
+def test_who_could_tell_of_none_gets_no_number(page: TestClient, made: Audit) -> None:
+    for row in made.rows[:3].tolist():
+        answer(page, row, -1)
+    lines = page.get("verdict").json()["lines"]
+    assert lines[0] == "You checked 3 of 40 labels. For 3 of them you could not tell."
+    assert lines[1] == "How many labels are wrong stays open, for you could tell of none."
+
+
 def test_without_the_token_nothing_is_told_and_nothing_recorded(page: TestClient, made: Audit) -> None:
     root = "http://127.0.0.1:8000/wrong/"
     row = int(made.rows[0])

@@ -20,6 +20,8 @@ def _checked(verdict: Verdict) -> str:
 
 def _wrong(verdict: Verdict) -> str:
     total = verdict.wrong.total
+    if verdict.unclear == verdict.answered:
+        return "How many labels are wrong stays open, for you could tell of none."
     if total.low == total.high:
         return f"{total.number:,.0f} of {total.of:,} labels are wrong ({total.share:.1%})."
     return (
