@@ -90,7 +90,7 @@ def least_noise(
     """Return the noise that there is at least.
 
     p(ỹ | x), as experts foretell it, comes from p(y | x) through T, and p(y | x) may be sharper or flatter than what T
-    makes of it by one exponent. Three things show noise:
+    makes of it by one exponent. Three things tell:
 
     1. **Its form.** Where labels are wrong at one rate, an instance whose class is clear has wrong labels, too, while
        classes that overlap leave it alone. If one rate makes labels that it was not fitted to clearly likelier than no
@@ -103,6 +103,9 @@ def least_noise(
        half of that explains nothing. Where features are weak for a class, even its surest instances are of others, and
        other labels are less likely by it. That most of its labels are wrong is said of a class only if labels are
        clearly likelier by all such classes together.
+
+    If wrong labels are spread evenly, as no overlap of classes would have it (`evenly_wrong`), the surest instances of
+    each class are what they look like, and T is what they show.
 
     Experts that foresee no labels show nothing.
     """
@@ -129,6 +132,8 @@ def least_noise(
     least = _fitted(transition, *everything)
     wrong = noise_rate(transition, least.shares)
     evenly = swapped is None and evenly_wrong(everything[0], everything[1], wrong)
+    if evenly:
+        least = _fitted(counted, *everything)
     return replace(least, by_form=proven or clearly, even=evenly)
 
 
