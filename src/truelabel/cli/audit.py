@@ -10,7 +10,8 @@ import typer
 
 from truelabel.cli import examined as named
 from truelabel.cli import labelled
-from truelabel.writing import write_json
+from truelabel.cli.files import OVERWRITE
+from truelabel.writing import check_target, write_json
 
 if TYPE_CHECKING:
     from truelabel.labels import Audit, Verdict
@@ -49,6 +50,7 @@ def audit(
     table: named.TableFile = None,
     text: named.Text = None,
     calibrator: labelled.Model = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     seed: labelled.Seed = 0,
     device: labelled.Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
@@ -73,6 +75,9 @@ def audit(
 
     if corrected is not None:
         check_table_path(corrected)
+    for path in (corrected, out):
+        if path is not None:
+            check_target(path, reads=[where, table, calibrator], overwrite=overwrite)
     if precision is not None and not 0 < precision < 1:
         raise ValueError(f"--precision is a share between 0 and 1, not {precision}.")
     for path, ending in ((sheet, ".csv"), (out, ".json")):
@@ -131,7 +136,7 @@ def _report(
             print(
                 f"No cut-off is proven to have a precision of {wanted['precision']:.0%}."
                 if found is None
-                else f"Precision of {wanted['precision']:.0%} or more: where p_wrong is {found:.3g} or more"
+                else f"Precision of {wanted['precision']:.0%} or more: where p_wrong is {found:.6g} or more"
             )
     if len(made.open):
         print(f"To check: {len(made.open):,} labels, from the top of {sheet}: write into its column true_class")
@@ -144,7 +149,7 @@ def _print_cutoffs(verdict: Verdict) -> None:
     print(f"  {'p_wrong':>10} {'labels':>8} {'checked':>8}  share that is wrong")
     for row in verdict.precision.itertuples(index=False):
         share = f"{row.precision:.1%} ({row.precision_low:.1%} to {row.precision_high:.1%})"
-        print(f"  {row.cutoff:>10.3g} {row.labels:>8,} {row.checked:>8,}  {share}")
+        print(f"  {row.cutoff:>10.6g} {row.labels:>8,} {row.checked:>8,}  {share}")
     print("Wrong by given label:")
     for name, count in verdict.wrong.by_class.items():
         print(f"  {name}: {count}")

@@ -56,11 +56,11 @@ def read(path: str | os.PathLike[str]) -> Audit:
     if not source.is_file():
         raise FileNotFoundError(f"There is no audit in {source}; draw one first.")
     try:
-        about, *lines = (json.loads(line) for line in source.read_text(encoding="utf-8").splitlines())
+        about, *lines = (json.loads(line) for line in source.read_text(encoding="utf-8").rstrip("\n").split("\n"))
         if about["truelabel_audit"] != FORMAT:
             raise ValueError(f"its format is {about['truelabel_audit']}, and this version reads {FORMAT}")
         return _of(about, lines)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise ValueError(
             f"{source} is no audit, or is damaged ({type(error).__name__}: {error}); take a copy of it, or draw a new "
             "one."
