@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -24,6 +25,7 @@ RESULT = b"truelabel.result"  # marks a Parquet file as one that a command wrote
 ROOM = 2**20  # bytes that must be free before work is begun whose result has to be written
 LARGEST_HEADER = 2**24  # bytes of a safetensors header that are read to see who wrote the file
 CSV_HEADS = ("id,predicted,calibrated,", "id,given,", "id,class,", "key,dataset,")  # of results
+OWN_TABLE = re.compile(r",given_label_*,decision_*,reason_*(,|$)")  # in the head of a user's table with final labels
 PAGE_MARK, TASKS_MARK = '<meta name="generator" content="truelabel', '"model_version": "truelabel '
 
 
@@ -172,7 +174,7 @@ def _is_ours(path: Path) -> bool:
     with path.open(encoding="utf-8", errors="replace") as file:
         begin = file.read(4096)
     if path.suffix == ".csv":
-        return begin.startswith(CSV_HEADS)
+        return begin.startswith(CSV_HEADS) or bool(OWN_TABLE.search(begin.partition("\n")[0].rstrip("\r")))
     return (PAGE_MARK in begin) if path.suffix == ".html" else path.suffix == ".json" and TASKS_MARK in begin
 
 

@@ -228,6 +228,7 @@ def clean(
         "encoder": encoder,
         "agreement": agreement,
         "correct": correct,
+        "threshold": threshold,
         "seed": random_state,
         "report": _npc(found).report_.to_dict(),
         "notes": notes,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from truelabel.labels.examined import ABOUT, ARRAYS, PREDICTIONS
 from truelabel.labels.examined import TABLE as EXAMINED_TABLE
 from truelabel.labels.files import write_table
+from truelabel.labels.final import final_labels
 from truelabel.labels.renewal import renewing
 from truelabel.progress import Progress
 from truelabel.raw.images import ImageFolder
@@ -19,6 +20,8 @@ from truelabel.raw.table import Table
 from truelabel.writing import whole_folder
 
 if TYPE_CHECKING:
+    from truelabel.labels.correct import CorrectedLabels
+    from truelabel.labels.final import FinalLabels
     from truelabel.raw.cleaning import Cleaned
     from truelabel.raw.instances import Source
 
@@ -121,11 +124,19 @@ def _titles(cleaned: Cleaned) -> list[str]:
 
 def _corrected(cleaned: Cleaned, target: Path) -> tuple[Any, Path]:
     """Return the corrected table, and where it goes: the user's own with other labels, or a list of images."""
-    source = cleaned.source
+    source, final = cleaned.source, final_labels(cleaned.examined.found, cleaned.corrected, {})
     if isinstance(source, Table):
         ending = source.path.suffix.lower()
-        return source.corrected(cleaned.rows, _titles(cleaned)), target / f"{CORRECTED}{ending}"
-    return cleaned.corrected.table.rename(columns={"id": "file"}), target / f"{CORRECTED}.csv"
+        return source.corrected(cleaned.rows, final), target / f"{CORRECTED}{ending}"
+    return listed(cleaned.corrected, final).rename(columns={"id": "file"}), target / f"{CORRECTED}.csv"
+
+
+def listed(corrected: CorrectedLabels, final: FinalLabels) -> Any:
+    """Return a row per instance with its given and final label, what was decided, and why."""
+    table = corrected.table.copy()
+    table["corrected"], table["changed"] = final.names, final.names != final.given
+    table.insert(list(table.columns).index("changed") + 1, "decision", final.decision)
+    return table.assign(why=final.reason)
 
 
 def copy_tree(folder: Path, names: Sequence[str], classes: Sequence[str], target: Path, progress: Progress) -> None:

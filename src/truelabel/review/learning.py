@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from truelabel.review.deliver import decided_by
+
 if TYPE_CHECKING:
     from truelabel.arrays import Ints
     from truelabel.labels.examined import Examined
+    from truelabel.labels.final import Decided
     from truelabel.review.decisions import Decisions
 
 State = Literal["idle", "running", "done", "failed"]
@@ -41,6 +44,7 @@ def learn(
     *,
     folder: str | os.PathLike[str] | None = None,
     threshold: float | None = None,
+    decided: Decided | None = None,
     **settings: Any,
 ) -> tuple[Examined, str]:
     """Examine labels again with trusted ones among them, and say in a sentence what came of it.
@@ -52,15 +56,19 @@ def learn(
     rows, labels : (m,) arrays
         The instances that somebody looked at, and what they are.
     folder : path, optional
-        The folder that they were read from, which is written anew.
+        The folder that they were read from; it is written anew, with its report and its corrected file.
     threshold : float, optional
         The least p_wrong of a suspect; see `LabelIssues.mask`.
+    decided : mapping, optional
+        All decisions, the skipped ones too, for the corrected file; by default those that `rows` and `labels` tell.
     **settings
         Seed, device and progress; see `Examined.refined`.
     """
     refined = examined.refined(rows, labels, **settings)
     if folder is not None:
-        refined.renew(folder)
+        from truelabel.raw.decided import renew
+
+        renew(folder, refined, decided_by(examined, rows, labels) if decided is None else decided)
     left, before = (int((~np.isin(one.found.ranked(threshold), rows)).sum()) for one in (refined, examined))
     return refined, f"Learned: {counted(left, 'label')} still suspicious, {before:,} before."
 
