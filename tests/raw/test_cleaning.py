@@ -151,6 +151,20 @@ def test_images_of_one_name_do_not_overwrite_each_other(tmp_path: Path) -> None:
     assert sorted(file.read_text() for file in (tmp_path / "from").rglob("*.png")) == sorted(names)
 
 
+def test_images_without_a_folder_of_a_class_go_into_one_and_none_leads_out(tmp_path: Path) -> None:
+    (tmp_path / "from").mkdir()
+    (tmp_path / "outside.png").write_text("outside")
+    for name in ("1.png", "2.png"):
+        (tmp_path / "from" / name).write_text(name)
+    with Progress(False) as progress:
+        copy_tree(tmp_path / "from", ["1.png", "2.png"], ["a", "b"], tmp_path / "to", progress)
+        assert (tmp_path / "to/b/2.png").read_text() == "2.png"
+        for name, now in (("../outside.png", "a"), ("1.png", "../a"), ("1.png", str(tmp_path / "elsewhere"))):
+            with pytest.raises(ValueError, match="cannot be the name of a file or a folder in a folder tree"):
+                copy_tree(tmp_path / "from", [name], [now], tmp_path / "new", progress)
+    assert not (tmp_path / "new").exists()
+
+
 def refused(tmp_path: Path, rows: list[tuple[str, str]], **words: object) -> None:
     pd.DataFrame(rows, columns=["text", "kind"]).to_csv(tmp_path / "t.csv", index=False)
     tl.clean(tmp_path / "t.csv", label="kind", text="text", encoder="none", progress=False, **words)  # type: ignore[arg-type]

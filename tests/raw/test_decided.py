@@ -181,3 +181,54 @@ def test_what_is_not_there_is_not_made(case: SimpleNamespace) -> None:
     renew(case.folder, case.examined, {})
     assert {path.name for path in case.folder.iterdir()} == names
     assert not (case.folder / RENEWED).exists()
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> SimpleNamespace:
+    """Six image files in the folders of two classes, cleaned: the first two are taken for misplaced."""
+    names = [f"{NAMES[k % 2]}/{k}.png" for k in range(6)]
+    for name in names:
+        (tmp_path / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "photos" / name).write_text(name)
+    given = np.arange(6) % 2
+    ids = np.array(names, dtype=object)
+    said = tl.Predictions(np.eye(2)[given] * 0.8 + 0.1, np.eye(2)[given], labels=given, ids=ids, class_names=NAMES)
+    source = {"kind": "image", "folder": str(tmp_path / "photos")}
+    about = {"data": {"images": "photos"}, "correct": "safe", "threshold": "auto"}
+    both = examined(said, found_in(said, [0, 1]), source, **about)
+    folder = both.write(tmp_path / "photos-cleaned")
+    (folder / "corrected.csv").write_text("old")
+    with Decisions.of(both, folder / "decisions.sqlite") as decisions:
+        decisions.decide(0, 0, given=0, suggested=1, id=names[0])
+        decisions.decide(5, 0, given=1, suggested=1, id=names[5])
+    return SimpleNamespace(folder=folder, tree=tmp_path / "final", source=tmp_path / "photos")
+
+
+def test_images_are_copied_by_their_final_labels(photos: SimpleNamespace) -> None:
+    printed = call("review", photos.folder, "--copy-to", photos.tree)
+    made = {file.relative_to(photos.tree).as_posix(): file.read_text() for file in photos.tree.rglob("*.png")}
+    kept = {f"{NAMES[k % 2]}/{k}.png" for k in (0, 2, 3, 4)}
+    assert made == {name: name for name in kept} | {"cat/1.png": "dog/1.png", "cat/5.png": "dog/5.png"}
+    assert f"6 images by final label, 2 of them in another folder: {photos.tree}" in printed
+    listed = read(photos.folder / "corrected.csv").set_index("file")
+    assert listed["corrected"].to_dict() == {
+        f"{NAMES[k % 2]}/{k}.png": NAMES[k % 2 * (k not in (1, 5))] for k in range(6)
+    }
+    assert listed["decision"].to_dict() == {"cat/0.png": "keep", "dog/5.png": "other"} | {
+        name: "" for name in listed.index if name not in ("cat/0.png", "dog/5.png")
+    }
+
+
+def test_a_tree_that_cannot_be_made_is_refused(
+    photos: SimpleNamespace, case: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def complaint(*words: object) -> str:
+        return fails(monkeypatch, capsys, "review", *words)
+
+    decide(case, row_1=other(1))
+    assert "only image files are copied" in complaint(case.folder, "--copy-to", photos.tree)
+    assert "where it would pass for a class" in complaint(photos.folder, "--copy-to", photos.source / "new")
+    assert "makes a new folder" in complaint(photos.folder, "--copy-to", photos.folder)
+    (photos.source / "cat/2.png").unlink()
+    assert "There is no image cat/2.png in" in complaint(photos.folder, "--copy-to", photos.tree)
+    assert not photos.tree.exists()

@@ -56,6 +56,10 @@ def review(
             help="Write your table with its final labels here (.csv or .parquet), likewise; for images a list of them."
         ),
     ] = None,
+    copy_to: Annotated[
+        Path | None,
+        typer.Option(help="Make a new folder of the images by their final labels here, likewise.", show_default=False),
+    ] = None,
     correct: Annotated[
         str | None,
         typer.Option(
@@ -88,10 +92,13 @@ def review(
 
     Example: truelabel review cleaned --export decisions.csv --corrected corrected.parquet
 
+    Example: truelabel review photos-cleaned --copy-to photos-final
+
     Example: truelabel review cleaned --apply
     """
     from truelabel.labels.correct import rule_named
     from truelabel.labels.files import check_table_path
+    from truelabel.raw.decided import check_images
     from truelabel.writing import check_target
 
     for path in (export, corrected):
@@ -99,26 +106,29 @@ def review(
             check_target(check_table_path(path), reads=[where, images, table, decisions], overwrite=overwrite)
     if correct is not None:
         rule_named(correct, audited=False)
-        if corrected is None:
-            raise ValueError("--correct says what --corrected FILE holds; name that file, too.")
+        if corrected is None and copy_to is None:
+            raise ValueError("--correct says what --corrected FILE or --copy-to FOLDER holds; name one, too.")
     if threshold is not None and not 0 <= threshold <= 1:
         raise ValueError(f"--threshold is a probability between 0 and 1, not {threshold}.")
     if apply and where.exists() and not where.is_dir():
         raise ValueError("--apply writes a folder anew; make one with truelabel issues --save, and review that.")
     kept = decisions or (where / DECISIONS if where.is_dir() else where.with_name(f"{where.name}.{DECISIONS}"))
-    if (export or corrected or apply) and not kept.is_file():
+    if (export or corrected or copy_to or apply) and not kept.is_file():
         raise FileNotFoundError(f"Nothing is decided yet: there is no {kept}.")
     if export is not None:
         _export(kept, export)
-    if export is not None and corrected is None and not apply:
+    if export is not None and corrected is None and copy_to is None and not apply:
         return
     shown = named.source(images, table, text)
     examined = named.read(where, shown, calibrator=calibrator, seed=seed, device=device)
-    if corrected is not None:
-        _correct(examined, kept, where, corrected, None if correct is None else rule_named(correct, audited=False))
+    if copy_to is not None:
+        check_images(examined, copy_to)
+    if corrected is not None or copy_to is not None:
+        rule = None if correct is None else rule_named(correct, audited=False)
+        _correct(examined, kept, where, corrected, copy_to, rule)
     if apply:
         _apply(examined, kept, where, threshold=threshold, seed=seed, device=device)
-    if corrected is not None or apply:
+    if corrected is not None or copy_to is not None or apply:
         return
     folder = where if where.is_dir() else None
     _show(
@@ -144,9 +154,11 @@ def _export(kept: Path, out: Path) -> None:
         print(f"Decisions about {len(decided):,} labels: {out}")
 
 
-def _correct(examined: Examined, kept: Path, where: Path, out: Path, rule: Rule | None) -> None:
+def _correct(
+    examined: Examined, kept: Path, where: Path, out: Path | None, copy_to: Path | None, rule: Rule | None
+) -> None:
     from truelabel.labels.files import write_table
-    from truelabel.raw.decided import corrected_table, final_in
+    from truelabel.raw.decided import check_images, copy_images, corrected_table, final_in
     from truelabel.review import Decisions
     from truelabel.review.deliver import decided_in
 
@@ -154,12 +166,16 @@ def _correct(examined: Examined, kept: Path, where: Path, out: Path, rule: Rule 
     with Decisions.of(examined, kept) as decisions:
         decided = decided_in(decisions)
     _, final = final_in(folder, examined, decided, rule)
-    table = corrected_table(folder, examined, final)
-    write_table(table, out)
+    changed = int((final.labels != examined.found.labels).sum())
+    if out is not None:
+        table = corrected_table(folder, examined, final)
+        write_table(table, out)
+        print(f"All {len(table):,} labels, {changed:,} of them changed: {out}")
+    if copy_to is not None:
+        copy_images(check_images(examined, copy_to), final, copy_to)
+        print(f"{len(examined):,} images by final label, {changed:,} of them in another folder: {copy_to}")
     if folder is not None:
         _renew_corrected(folder, examined, decided)
-    changed = int((final.labels != examined.found.labels).sum())
-    print(f"All {len(table):,} labels, {changed:,} of them changed: {out}")
 
 
 def _renew_corrected(folder: Path, examined: Examined, decided: Decided) -> None:

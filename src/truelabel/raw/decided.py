@@ -12,9 +12,12 @@ from truelabel.labels.audit import Audit
 from truelabel.labels.correct import CorrectedLabels
 from truelabel.labels.files import write_table
 from truelabel.labels.final import FinalLabels, answered, corrections, final_labels
+from truelabel.labels.items import ImageFiles
 from truelabel.labels.renewal import newest, renewing
+from truelabel.progress import Progress
 from truelabel.raw.own_table import own_table
-from truelabel.raw.writing import AUDIT, CORRECTED, ISSUES, REPORT, listed
+from truelabel.raw.writing import AUDIT, CORRECTED, ISSUES, REPORT, check_new_tree, copy_tree, listed
+from truelabel.writing import whole_folder
 
 if TYPE_CHECKING:
     from truelabel.labels.correct import Rule
@@ -52,6 +55,27 @@ def corrected_table(folder: Path | None, examined: Examined, final: FinalLabels)
     """Return the user's own table with final labels where the folder has it, and else a list of all instances."""
     own = None if folder is None else own_table(folder, examined)
     return final.listed(examined.found) if own is None else own[0].corrected(final)
+
+
+def check_images(examined: Examined, copy_to: Path) -> ImageFiles:
+    """Return the images that a folder tree of final labels is made of, or say why it cannot."""
+    items = examined.items
+    if not isinstance(items, ImageFiles):
+        raise ValueError(
+            "only image files are copied; leave --copy-to out, or name the folder that the ids are file names in with "
+            "--images."
+        )
+    check_new_tree(copy_to, items.folder)
+    return items
+
+
+def copy_images(images: ImageFiles, final: FinalLabels, copy_to: Path, progress: bool | str = "auto") -> None:
+    """Make a new folder tree of the images by their final labels, whole or not at all."""
+    gone = next((name for name in images.names if not (images.folder / name).is_file()), None)
+    if gone is not None:
+        raise FileNotFoundError(f"There is no image {gone} in {images.folder}; name its folder with --images.")
+    with Progress(progress) as bars, whole_folder(copy_to, flushed=False) as tree:
+        copy_tree(images.folder, images.names, [str(name) for name in final.names], tree, bars)
 
 
 def renew(folder: str | os.PathLike[str], examined: Examined, decided: Decided) -> Path:

@@ -63,14 +63,17 @@ def check_tree(copy_to: str | os.PathLike[str], source: Source) -> ImageFolder:
     """Return the images that a tree of corrected classes is made of, or say why it cannot."""
     if not isinstance(source, ImageFolder):
         raise ValueError("only images are copied; leave --copy-to out, the corrected table is written anyway.")
+    check_new_tree(copy_to, source.folder)
+    return source
+
+
+def check_new_tree(copy_to: str | os.PathLike[str], folder: Path) -> None:
+    """Refuse a place for a folder tree of images that is taken, or among the images."""
     target = Path(copy_to)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(f"{target} is there already; --copy-to makes a new folder.")
-    if target.resolve().is_relative_to(source.folder.resolve()):
-        raise ValueError(
-            f"{target} lies in {source.folder}, where it would pass for a class; choose another --copy-to."
-        )
-    return source
+    if target.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{target} lies in {folder}, where it would pass for a class; choose another --copy-to.")
 
 
 def write(
@@ -143,21 +146,32 @@ def copy_tree(folder: Path, names: Sequence[str], classes: Sequence[str], target
     """Make a folder tree by class out of images, by hard link where that is possible, and else by copying.
 
     An image that changes its class keeps its file name, unless another has it: then the old class is put before it.
+    Images that are in no folder of a class go into one.
     """
+    for name in {*names, *classes}:
+        _require_inside(name)
     kept = {PurePosixPath(name) for name, now in zip(names, classes, strict=True) if name.split("/")[0] == now}
     taken = set(kept)
     for name, now in progress.track(list(zip(names, classes, strict=True)), "Copying images"):
-        given, *inside = PurePosixPath(name).parts
+        parts = PurePosixPath(name).parts
+        given, inside = (parts[0], parts[1:]) if len(parts) > 1 else ("", parts)
         place = PurePosixPath(now, *inside)
         if given != now:
             number = 1
             while place in taken:
-                mark = given if number == 1 else f"{given}-{number}"
+                mark = given if given and number == 1 else f"{given or 'again'}-{number}"
                 place = PurePosixPath(now, *inside[:-1], f"{mark}-{inside[-1]}")
                 number += 1
             taken.add(place)
         (target / place).parent.mkdir(parents=True, exist_ok=True)
         _link(folder / name, target / place)
+
+
+def _require_inside(name: str) -> None:
+    """Refuse a name that leads out of a folder; it may come from a file that somebody else wrote."""
+    path = Path(name)
+    if not path.parts or path.anchor or ".." in path.parts:
+        raise ValueError(f"{name!r} cannot be the name of a file or a folder in a folder tree; rename it.")
 
 
 def _link(image: Path, place: Path) -> None:
