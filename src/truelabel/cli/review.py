@@ -210,9 +210,14 @@ def _show(
     from truelabel.review import Decisions, serve
     from truelabel.review.deliver import decided_in
     from truelabel.review.guard import LOOPBACK
+    from truelabel.review.learning import none_suspicious
+
+    unsuspicious = none_suspicious(examined, settings["threshold"], settings["most"])
 
     def ready(address: str) -> None:
         print(f"Review: {address}", flush=True)
+        if unsuspicious:
+            print(unsuspicious, flush=True)
         if host not in LOOPBACK:
             print("Whoever reaches this machine and knows the address can see the data and decide.", flush=True)
         print("Ctrl-C ends it; what you decided stays.", flush=True)

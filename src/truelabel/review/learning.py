@@ -19,22 +19,38 @@ if TYPE_CHECKING:
     from truelabel.review.decisions import Decisions
 
 State = Literal["idle", "running", "done", "failed"]
+UNSUSPICIOUS = 50  # labels that are shown where none is suspicious: enough to see that they are right
 PATIENCE = 30.0  # seconds that work is waited for when it is to stop
 
 
 def suspects(examined: Examined, decisions: Decisions, threshold: float | None = None, most: int | None = None) -> Ints:
     """Return the row numbers of the instances to go through, the most suspicious first.
 
+    Where none is suspicious, they are those with the largest p_wrong (`UNSUSPICIOUS` of them).
     Once something was learned from decisions, all that was decided stays listed, doubtful or not, and `most` is of
     the others.
     """
     ranked = examined.found.ranked(threshold)
+    if not len(ranked):
+        ranked = examined.found.table.index.to_numpy()[:UNSUSPICIOUS]
     if not examined.about.get("trusted"):
         return ranked[:most]
     decided = [one.row for one in decisions.changes()[1] if one.decision is not None]
     others = ranked[~np.isin(ranked, decided)][:most]
     order = examined.found.table.index.to_numpy()
     return np.asarray(order[np.isin(order, [*decided, *others])])
+
+
+def none_suspicious(examined: Examined, threshold: float | None = None, most: int | None = None) -> str:
+    """Return a sentence about what is shown where no label is suspicious; empty where some are."""
+    if len(examined.found.ranked(threshold)):
+        return ""
+    least = "no other class is more probable" if threshold is None else f"no p_wrong is {threshold:g} or more"
+    shown = min(UNSUSPICIOUS, len(examined), UNSUSPICIOUS if most is None else most)
+    return (
+        f"None of the {len(examined):,} labels is suspicious ({least}); the page shows the "
+        f"{counted(shown, 'label')} with the largest p_wrong."
+    )
 
 
 def learn(
