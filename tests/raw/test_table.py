@@ -162,3 +162,14 @@ def test_files_that_do_not_serve_are_refused(tmp_path: Path) -> None:
     (tmp_path / "free.csv").write_text("a,y\n" + "".join(f"text{k},{k % 2}\n" for k in range(30)))
     with pytest.raises(ValueError, match="has no column to judge 'y' by"):
         embed(Table(tmp_path / "free.csv", "y"))
+
+
+def test_row_numbers_are_no_feature_even_where_a_row_is_left_out(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"row": range(8), "x": [3, 1, 4, 1, 5, 9, 2, 6], "y": list("abababab")})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    told: list[str] = []
+    with Progress(False) as progress:
+        rows = np.array([0, 1, 2, 4, 5, 6, 7])
+        made = Table(tmp_path / "t.csv", "y").embed(rows, Settings("none", 0, "cpu", progress, told.append))
+    assert made.how == "1 columns (x)"
+    assert told[0].startswith("Left out: row (row numbers")

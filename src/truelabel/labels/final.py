@@ -66,6 +66,8 @@ def final_labels(found: LabelIssues, corrected: CorrectedLabels, decided: Decide
     decision = np.full(len(labels), "", dtype=object)
     reason = np.array(corrected.table["why"].tolist(), dtype=object)
     for row, (word, label) in decided.items():
+        if not 0 <= row < len(labels) or not (label is None or 0 <= label < len(found.class_names)):
+            raise ValueError(f"there is a decision about row {row} and class {label}, which these labels do not have.")
         labels[row] = found.labels[row] if label is None else label
         decision[row] = word
         reason[row] = REASONS.get(word, _reason(word, label))

@@ -136,13 +136,14 @@ class Table:
 
     def _numbers(self, rows: Ints, settings: Settings) -> tuple[Floats, list[str]]:
         """Return numbers brought to scale and categories as indicators, and the columns that were used."""
-        typed = read_table(self.path).iloc[rows]
+        typed = read_table(self.path)
         wanted = self.columns
         if wanted is None:
             wanted = [str(name) for name in typed.columns if name not in (self.label, self.id)]
         parts, used, left = [], [], []
         for name in wanted:
-            part = _column(typed[name], asked=self.columns is not None)
+            asked = self.columns is not None
+            part = None if not asked and _counts_rows(typed[name]) else _column(typed[name].iloc[rows], asked=asked)
             if part is None:
                 left.append(name)
             else:
@@ -165,14 +166,20 @@ class Table:
         return OwnTable(self.frame, self.label, rows).corrected(final)
 
 
+def _counts_rows(column: Any) -> bool:
+    """Return whether a whole column merely counts the rows; of a part of it the numbers would have gaps."""
+    import pandas as pd
+
+    whole = len(column) > 2 and pd.api.types.is_integer_dtype(column) and not column.isna().any()
+    return bool(whole and (np.diff(column.to_numpy(dtype=np.int64)) == 1).all())
+
+
 def _column(column: Any, *, asked: bool) -> Floats | None:
     """Return a column as numbers, or None if nothing can be learned from it."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column):
         values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
-        if not asked and len(values) > 2 and pd.api.types.is_integer_dtype(column) and (np.diff(values) == 1).all():
-            return None
         return _scaled(values)
     if pd.api.types.is_datetime64_any_dtype(column):
         return None
