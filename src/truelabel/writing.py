@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -28,6 +29,7 @@ CSV_HEADS = (  # of results
     *("key,dataset,", "instance,consensus,", "annotator,votes,", "row,id,given,"),
 )
 VERDICT_MARK = '{\n "drawn": '
+OWN_TABLE = re.compile(r",given_label_*,decision_*,reason_*(,|$)")  # in the head of a user's table with final labels
 PAGE_MARK, TASKS_MARK = '<meta name="generator" content="truelabel', '"model_version": "truelabel '
 
 
@@ -177,7 +179,7 @@ def _is_ours(path: Path) -> bool:
     with path.open(encoding="utf-8", errors="replace") as file:
         begin = file.read(4096)
     if path.suffix == ".csv":
-        return begin.startswith(CSV_HEADS)
+        return begin.startswith(CSV_HEADS) or bool(OWN_TABLE.search(begin.partition("\n")[0].rstrip("\r")))
     if path.suffix == ".html":
         return PAGE_MARK in begin
     return path.suffix == ".json" and (TASKS_MARK in begin or begin.startswith(VERDICT_MARK))

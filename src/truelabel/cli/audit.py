@@ -14,7 +14,10 @@ from truelabel.cli.files import OVERWRITE
 from truelabel.writing import check_target, write_json
 
 if TYPE_CHECKING:
-    from truelabel.labels import Audit, Verdict
+    import pandas as pd
+
+    from truelabel.labels import Audit, CorrectedLabels, Examined, Verdict
+    from truelabel.labels.final import Decided
 
 DESIGN, SHEET = "audit.jsonl", "audit.csv"
 SAMPLE = 100  # an evening's work; about as many as intervals need to be of use
@@ -42,7 +45,8 @@ def audit(
     corrected: Annotated[
         Path | None,
         typer.Option(
-            help="Write the labels here (.csv or .parquet), corrected as far as the answers prove it safe.",
+            help="Write your table here (.csv or .parquet), its labels corrected as far as the answers prove it safe; "
+            "a list of the labels where the results do not hold a table.",
             show_default=False,
         ),
     ] = None,
@@ -77,7 +81,7 @@ def audit(
         check_table_path(corrected)
     for path in (corrected, out):
         if path is not None:
-            check_target(path, reads=[where, table, calibrator], overwrite=overwrite)
+            check_target(path, reads=[where, images, table, sheet, calibrator], overwrite=overwrite)
     if precision is not None and not 0 < precision < 1:
         raise ValueError(f"--precision is a share between 0 and 1, not {precision}.")
     for path, ending in ((sheet, ".csv"), (out, ".json")):
@@ -109,10 +113,29 @@ def audit(
     cutoff = None if verdict is None or precision is None else verdict.cutoff(precision)
     if corrected is not None:
         done = correct_labels(examined.found, rule="audited", audit=made)
-        write_table(done.table, corrected)
+        write_table(_corrected(where, examined, made, done), corrected)
         if not as_json:
             print(f"{done}\nLabels: {corrected}")
     _report(made, verdict, {"precision": precision, "cutoff": cutoff} if precision else {}, out, as_json, shown)
+
+
+def _corrected(where: Path, examined: Examined, made: Audit, done: CorrectedLabels) -> pd.DataFrame:
+    """Return the user's own table with final labels, a review's decisions above all; else a row per instance."""
+    from truelabel.labels.final import answered, final_labels
+    from truelabel.raw.decided import above
+    from truelabel.raw.own_table import own_table
+    from truelabel.raw.writing import DECISIONS, listed
+    from truelabel.review import Decisions
+    from truelabel.review.deliver import decided_in
+
+    folder = where if where.is_dir() else None
+    decided: Decided = answered(made)
+    if folder is not None and (folder / DECISIONS).is_file():
+        with Decisions.of(examined, folder / DECISIONS) as decisions:
+            decided = above(decided, decided_in(decisions))
+    final = final_labels(examined.found, done, decided)
+    own = None if folder is None else own_table(folder, examined)
+    return listed(done, final) if own is None else own[0].corrected(final)
 
 
 def _report(

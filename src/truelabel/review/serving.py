@@ -41,7 +41,8 @@ def serve(
         The folder that `examined` was read from, if it was: when the person applies decisions to the calibrator, what
         it then finds, and the calibrator, are written to it.
     threshold : float, optional
-        The least p_wrong of a suspect. By default a label is one if another class is more probable.
+        The least p_wrong of a suspect. By default a label is one if another class is more probable. Where there is no
+        suspect, the page shows the fifty labels with the largest p_wrong.
     most : int, optional
         How many suspects, the most suspicious first; all by default.
     host : str, default "127.0.0.1"
@@ -65,7 +66,6 @@ def serve(
         raise ImportError(
             f"The review page needs {error.name or 'FastAPI'}; install it with pip install 'truelabel[review]'."
         ) from None
-    _require_suspects(examined, threshold)
     with Decisions.of(examined, decisions_path) as decisions, _listen(host, port) as listening:
         token = secrets.token_urlsafe(24)
         shown = host if host not in ("0.0.0.0", "::") else "localhost"
@@ -92,12 +92,6 @@ def serve(
             uvicorn.Server(settings).run(sockets=[listening])
         finally:
             review.learning.stop()
-
-
-def _require_suspects(examined: Examined, threshold: float | None) -> None:
-    if not len(examined.found.ranked(threshold)):
-        least = "no other class is more probable" if threshold is None else f"no p_wrong is {threshold:g} or more"
-        raise ValueError(f"None of the {len(examined):,} labels is suspicious: {least}; lower the threshold.")
 
 
 def _listen(host: str, port: int) -> socket.socket:
