@@ -101,7 +101,8 @@ class Fingerprint:
             rows = _spread_out(len(array), SAMPLE)
             quantiles = np.percentile(_columns(array, rows), QUANTILES, axis=0)
             view = View(array.shape[1], quantiles, np.zeros((0, 0)))
-            views[name] = View(view.width, quantiles, _means(view, others.get(name, array), judged)[0])
+            seen, by = (others[name], judged) if name in others else (array, predictions)
+            views[name] = View(view.width, quantiles, _means(view, seen, by)[0])
         known = {key: what for part in (predictions, unseen) if part is not None for key, what in _known(part)}
         confidence = None
         if unseen is not None or predictions.out_of_sample:
@@ -242,7 +243,9 @@ def _related(
     before: Array, now: Array, held: Array, view: View, array: Array, predictions: Predictions
 ) -> tuple[float | None, float]:
     """Return the slope of the classes' means on those before, and its standard error, from five parts of the rows."""
-    strength = float(held @ np.square(before).sum(axis=1))
+    if (held >= CLASS).sum() < 2:  # one class alone says nothing of how classes differ
+        return None, 0.0
+    strength = float(held @ np.square(before - held @ before / held.sum()).sum(axis=1))
     if strength / held.sum() < 1e-3:  # the predictions told nothing of this view
         return None, 0.0
     rows = _spread_out(len(array), SAMPLE)

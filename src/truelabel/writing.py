@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -23,7 +24,12 @@ PARTIAL = ".partial"  # in the name of a file that is not finished
 RESULT = b"truelabel.result"  # marks a Parquet file as one that a command wrote, and so may replace
 ROOM = 2**20  # bytes that must be free before work is begun whose result has to be written
 LARGEST_HEADER = 2**24  # bytes of a safetensors header that are read to see who wrote the file
-CSV_HEADS = ("id,predicted,calibrated,", "id,given,", "id,class,", "key,dataset,")  # of results
+CSV_HEADS = (  # of results
+    *("id,predicted,calibrated,", "id,given,suggested,p_wrong,", "id,given,corrected,changed,", "id,class,given,"),
+    *("key,dataset,", "instance,consensus,", "annotator,votes,", "row,id,given,"),
+)
+VERDICT_MARK = '{\n "drawn": '
+OWN_TABLE = re.compile(r",given_label_*,decision_*,reason_*(,|$)")  # in the head of a user's table with final labels
 PAGE_MARK, TASKS_MARK = '<meta name="generator" content="truelabel', '"model_version": "truelabel '
 
 
@@ -35,13 +41,14 @@ def whole(path: Name) -> Iterator[Path]:
     last one counts. A new file has the usual permissions, and one that replaces another has that one's. A link is
     followed. What is no regular file (a pipe, ``/dev/stdout``) is written to, not replaced.
     """
-    target = Path(os.path.realpath(path))
-    _require_folder(target)
-    if target.exists() and not target.is_file():
-        with _through(target) as passed:
+    given = Path(path)
+    if given.exists() and not given.is_file():
+        with _through(given) as passed:
             yield passed
         return
-    partial = target.with_name(f".{target.stem[:80]}.{uuid4().hex[:12]}{PARTIAL}{target.suffix}")
+    target = Path(os.path.realpath(path))
+    _require_folder(target)
+    partial = target.with_name(f".{uuid4().hex[:12]}{PARTIAL}{target.suffix}")
     try:
         yield partial
         if target.exists():
@@ -61,7 +68,7 @@ def whole_folder(path: Name, *, flushed: bool = True) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    made = target.with_name(f".{target.name[:80]}.{uuid4().hex[:12]}{PARTIAL}")
+    made = target.with_name(f".{uuid4().hex[:12]}{PARTIAL}")
     made.mkdir()
     try:
         yield made
@@ -119,11 +126,11 @@ def check_target(path: Name, *, reads: Iterable[Name | None] = (), overwrite: bo
         command of truelabel wrote it.
     """
     target = Path(path)
-    folder = _require_folder(Path(os.path.realpath(target)))
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder; name a file.")
     if target.exists() and not target.is_file():
         return target
+    folder = _require_folder(Path(os.path.realpath(target)))
     free = shutil.disk_usage(folder).free
     if free < ROOM:
         raise OSError(f"The disk of {folder} is full ({free:,} bytes are free); make room first.")
@@ -172,8 +179,10 @@ def _is_ours(path: Path) -> bool:
     with path.open(encoding="utf-8", errors="replace") as file:
         begin = file.read(4096)
     if path.suffix == ".csv":
-        return begin.startswith(CSV_HEADS)
-    return (PAGE_MARK in begin) if path.suffix == ".html" else path.suffix == ".json" and TASKS_MARK in begin
+        return begin.startswith(CSV_HEADS) or bool(OWN_TABLE.search(begin.partition("\n")[0].rstrip("\r")))
+    if path.suffix == ".html":
+        return PAGE_MARK in begin
+    return path.suffix == ".json" and (TASKS_MARK in begin or begin.startswith(VERDICT_MARK))
 
 
 def _header(path: Path) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def test_texts_are_cleaned_and_counted_as_json(tmp_path: Path, monkeypatch: pyte
     assert counts["notes"][0].startswith("No pretrained encoder")
     assert counts["instances"] == 160
     corrected = pd.read_csv("news-cleaned/corrected.csv")
-    assert list(corrected.columns) == ["id", "text", "topic", "given_label"]
+    assert list(corrected.columns) == ["id", "text", "topic", "given_label", "decision", "reason"]
     right = np.where(np.arange(160) % 2, "rain", "ball")
     assert np.mean(corrected["given_label"] == right) == 0.875
     assert np.mean(corrected["topic"] == right) > 0.97

@@ -65,7 +65,7 @@ class TestOneRate:
     def test_what_is_foretold_without_error_leaves_open_how_much_less_it_is(self, seed):
         """p(ỹ | x) makes labels as likely as they can be, through whichever T; more than there is, none explains."""
         _, labels, ideal = gaussians(symmetric(0.3), 3.0, seed=seed)
-        assert rate(found(ideal, labels)) < 0.34
+        assert rate(found(ideal, labels)) < 0.36
 
     def test_it_is_found_of_two_classes(self):
         rng = np.random.default_rng(0)

@@ -10,6 +10,7 @@ import truelabel as tl
 from truelabel.progress import Progress
 from truelabel.raw import encoder
 from truelabel.raw.cleaning import class_names
+from truelabel.raw.own_table import own_table
 from truelabel.raw.writing import copy_tree
 
 N = 200
@@ -31,7 +32,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cleaned(path: Path) -> tl.raw.Cleaned:
-    return tl.clean(path, label="kind", columns=["a", "b", "c"], drop_rare=True, progress=False)
+    return tl.clean(path, label="kind", columns=["a", "b", "c"], progress=False)
 
 
 def test_wrong_labels_are_changed_and_no_others(cleaned: tl.raw.Cleaned) -> None:
@@ -54,6 +55,7 @@ def test_rows_without_a_label_are_predicted_and_stay_without(cleaned: tl.raw.Cle
 def test_what_is_left_out_is_listed(cleaned: tl.raw.Cleaned) -> None:
     assert cleaned.skipped.to_dict("records") == [{"id": 7, "why": "the only one of its class"}]
     assert cleaned.to_dict()["skipped"] == 1
+    assert "1 class has one instance only ('rare'); it is left out, for nothing can be said about it." in cleaned.notes
 
 
 def test_the_folder_holds_everything_and_is_not_overwritten_unasked(
@@ -93,7 +95,7 @@ def test_the_folder_holds_everything_and_is_not_overwritten_unasked(
 
 
 def test_one_seed_gives_one_answer(cleaned: tl.raw.Cleaned, path: Path) -> None:
-    again = tl.clean(path, label="kind", columns=["a", "b", "c"], drop_rare=True, progress=False)
+    again = tl.clean(path, label="kind", columns=["a", "b", "c"], progress=False)
     np.testing.assert_array_equal(again.examined.found.probs, cleaned.examined.found.probs)
 
 
@@ -128,6 +130,41 @@ def test_nothing_is_changed_where_nothing_proves_that_labels_are_wrong(tmp_path:
     assert ("that may be wrong stayed" in cleaned.corrected.declined) == (len(on_belief.corrected.changes) > 0)
 
 
+@pytest.fixture(scope="module")
+def misspelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two clusters whose labels are written in several ways."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(80) % 2
+    kind = np.where(truth == 1, "dog", "cat").astype(object)
+    kind[[0, 4]], kind[[2, 6, 8]] = "Cat", " cat "
+    where = tmp_path_factory.mktemp("misspelled") / "pets.csv"
+    pd.DataFrame({"x": rng.normal(size=80) + 9 * truth, "kind": kind}).to_csv(where, index=False)
+    return where
+
+
+def test_labels_that_differ_by_case_or_white_space_are_pointed_out(misspelled: Path) -> None:
+    cleaned = tl.clean(misspelled, label="kind", progress=False)
+    assert cleaned.examined.predictions.class_names == (" cat ", "Cat", "cat", "dog")
+    assert cleaned.notes[0] == (
+        "Labels that differ only by case or white space count as different classes ('cat' and ' cat ' and 'Cat'); "
+        "--merge-labels makes one of them."
+    )
+
+
+def test_they_are_merged_on_request(misspelled: Path, tmp_path: Path) -> None:
+    cleaned = tl.clean(misspelled, label="kind", merge_labels=True, progress=False)
+    assert cleaned.examined.predictions.class_names == ("cat", "dog")
+    assert cleaned.notes[0].startswith("Labels that differ only by case or white space are merged")
+    cleaned.write(tmp_path / "out", progress=False)
+    corrected = pd.read_csv(tmp_path / "out/corrected.csv", keep_default_na=False)
+    assert corrected["given_label"].tolist() == pd.read_csv(misspelled)["kind"].tolist()
+    assert corrected["kind"].tolist() == ["cat", "dog"] * 40
+    assert corrected.loc[[0, 2, 10], "reason"].tolist() == ["the same as cat but for case or white space"] * 2 + [""]
+    own, name = own_table(tmp_path / "out", tl.labels.Examined.read(tmp_path / "out"))
+    assert name == "corrected.csv"
+    assert own.frame["kind"].tolist() == corrected["given_label"].tolist()
+
+
 def test_classes_are_sorted_by_number_where_they_are_numbers() -> None:
     assert class_names(["10", "9", None, "-1", "9"]) == ("-1", "9", "10")
     assert class_names(["10", "9", "x"]) == ("10", "9", "x")
@@ -151,6 +188,20 @@ def test_images_of_one_name_do_not_overwrite_each_other(tmp_path: Path) -> None:
     assert sorted(file.read_text() for file in (tmp_path / "from").rglob("*.png")) == sorted(names)
 
 
+def test_images_without_a_folder_of_a_class_go_into_one_and_none_leads_out(tmp_path: Path) -> None:
+    (tmp_path / "from").mkdir()
+    (tmp_path / "outside.png").write_text("outside")
+    for name in ("1.png", "2.png"):
+        (tmp_path / "from" / name).write_text(name)
+    with Progress(False) as progress:
+        copy_tree(tmp_path / "from", ["1.png", "2.png"], ["a", "b"], tmp_path / "to", progress)
+        assert (tmp_path / "to/b/2.png").read_text() == "2.png"
+        for name, now in (("../outside.png", "a"), ("1.png", "../a"), ("1.png", str(tmp_path / "elsewhere"))):
+            with pytest.raises(ValueError, match="cannot be the name of a file or a folder in a folder tree"):
+                copy_tree(tmp_path / "from", [name], [now], tmp_path / "new", progress)
+    assert not (tmp_path / "new").exists()
+
+
 def refused(tmp_path: Path, rows: list[tuple[str, str]], **words: object) -> None:
     pd.DataFrame(rows, columns=["text", "kind"]).to_csv(tmp_path / "t.csv", index=False)
     tl.clean(tmp_path / "t.csv", label="kind", text="text", encoder="none", progress=False, **words)  # type: ignore[arg-type]
@@ -161,7 +212,11 @@ def refused(tmp_path: Path, rows: list[tuple[str, str]], **words: object) -> Non
     [
         ([("x", "a"), ("y", "a")], r"one class only \('a'\); two classes or more"),
         ([("x", ""), ("y", "")], "has no label; two classes or more"),
-        ([("x", "a"), ("y", "a"), ("z", "b")], r"1 of 2 classes in t have one instance only \('b'\).*--drop-rare"),
+        ([("x", "a"), ("y", "a"), ("z", "b")], "t has fewer than two classes with two instances or more"),
+        (
+            [("x", "a"), ("y", "a"), ("z", "b"), ("u", "b"), ("v", "c"), ("w", "d")],
+            r"2 of 4 classes in t have one instance only \('c', 'd'\).*is the label column right.*--drop-rare",
+        ),
         ([("x", str(k)) for k in range(1001) for _ in range(2)], "has 1,001 classes, and 1,000 are the most"),
         ([("", "a"), ("x y", "a"), ("x z", "b"), ("y z", "b")], "1 of 4 rows in t cannot be used, too many"),
         ([("", "a"), ("", "a"), (" ", "b"), ("", "b")], "has no text in 'text'"),

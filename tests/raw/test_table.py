@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from truelabel.labels.final import FinalLabels
 from truelabel.progress import Progress
 from truelabel.raw import instances
 from truelabel.raw.instances import Embedded, Settings
@@ -26,6 +27,14 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "t.csv"
 
 
+def final_of(given: list[str], names: list[str], **beside: list[str]) -> FinalLabels:
+    """Final labels of these names, with nothing decided if nothing is put beside them."""
+    columns = {"decision": [""] * len(names), "reason": [""] * len(names)} | beside
+    made = {name: np.array(column, dtype=object) for name, column in columns.items()}
+    given_names, final_names = np.array(given, dtype=object), np.array(names, dtype=object)
+    return FinalLabels(np.zeros(len(names), dtype=np.int64), final_names, given_names, **made)
+
+
 def embed(table: Table, told: list[str] | None = None) -> Embedded:
     tell = (told if told is not None else []).append
     with Progress(False) as progress:
@@ -38,23 +47,25 @@ def test_labels_are_missing_where_the_cell_is_empty_but_none_is_a_name(path: Pat
 
 def test_correcting_changes_the_label_column_and_nothing_else(path: Path, tmp_path: Path) -> None:
     table = Table(path, "topic")
-    corrected = table.corrected(np.array([0, 1, 2, 4]), ["b", "b", "a", "None"])
+    given, names = ["a", "b", "a", "None"], ["b", "b", "a", "None"]
+    final = final_of(given, names, reason=["taken for a", "", "", ""], decision=["accept", "", "", ""])
+    corrected = table.corrected(np.array([0, 1, 2, 4]), final)
     corrected.to_csv(tmp_path / "out.csv", index=False)
     assert (tmp_path / "out.csv").read_text() == (
-        CSV.replace("topic,", "topic,given_label,")
-        .replace("first,a,", "first,b,a,")
-        .replace("NA,b,", "NA,b,b,")
-        .replace("009,,a,", "009,,a,a,")
-        .replace('y",,', 'y",,,')
-        .replace("None,None,", "None,None,None,")
+        CSV.replace("topic,", "topic,given_label,decision,reason,")
+        .replace("first,a,", "first,b,a,accept,taken for a,")
+        .replace("NA,b,", "NA,b,b,,,")
+        .replace("009,,a,", "009,,a,a,,,")
+        .replace('y",,', 'y",,,,,')
+        .replace("None,None,", "None,None,None,,,")
     )
     assert list(table.frame.columns) == ["code", "title", "topic", "price"]
 
 
 def test_a_column_named_given_label_is_kept(tmp_path: Path) -> None:
     pd.DataFrame({"y": ["a", "b"], "given_label": [1, 2]}).to_csv(tmp_path / "t.csv", index=False)
-    corrected = Table(tmp_path / "t.csv", "y").corrected(np.array([0]), ["b"])
-    assert list(corrected.columns) == ["y", "given_label_", "given_label"]
+    corrected = Table(tmp_path / "t.csv", "y").corrected(np.array([0]), final_of(["a"], ["b"]))
+    assert list(corrected.columns) == ["y", "given_label_", "decision", "reason", "given_label"]
     assert corrected["given_label"].tolist() == ["1", "2"]
 
 
@@ -71,7 +82,7 @@ def test_parquet_labels_keep_their_type(tmp_path: Path, labels: pd.Series, names
     pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": labels}).to_parquet(tmp_path / "t.parquet")
     table = Table(tmp_path / "t.parquet", "y")
     assert list(table.given) == names
-    corrected = table.corrected(np.array([0]), [next(name for name in names[1:] if name)])
+    corrected = table.corrected(np.array([0]), final_of(names[:1], [next(name for name in names[1:] if name)]))
     assert corrected["y"].dtype == table.frame["y"].dtype
     assert corrected["given_label"].isna().tolist() == labels.isna().tolist()
     assert corrected["y"].iloc[0] == next(value for value in labels[1:] if not pd.isna(value))
@@ -151,3 +162,14 @@ def test_files_that_do_not_serve_are_refused(tmp_path: Path) -> None:
     (tmp_path / "free.csv").write_text("a,y\n" + "".join(f"text{k},{k % 2}\n" for k in range(30)))
     with pytest.raises(ValueError, match="has no column to judge 'y' by"):
         embed(Table(tmp_path / "free.csv", "y"))
+
+
+def test_row_numbers_are_no_feature_even_where_a_row_is_left_out(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"row": range(8), "x": [3, 1, 4, 1, 5, 9, 2, 6], "y": list("abababab")})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    told: list[str] = []
+    with Progress(False) as progress:
+        rows = np.array([0, 1, 2, 4, 5, 6, 7])
+        made = Table(tmp_path / "t.csv", "y").embed(rows, Settings("none", 0, "cpu", progress, told.append))
+    assert made.how == "1 columns (x)"
+    assert told[0].startswith("Left out: row (row numbers")

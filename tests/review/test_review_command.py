@@ -17,6 +17,7 @@ import truelabel as tl
 from truelabel.cli.app import app, main
 from truelabel.labels.examined import Examined
 from truelabel.review import Decisions, serve
+from truelabel.review.learning import none_suspicious, suspects
 
 runner = CliRunner()
 
@@ -60,6 +61,31 @@ def test_it_serves_until_it_is_interrupted_and_says_where_the_decisions_are(
     assert out.endswith(f"Decided: 1 labels, in {kept}\n")
 
 
+def test_where_nothing_is_suspicious_it_shows_the_least_certain_labels_and_says_so(
+    folders: dict[str, Path], made_up: Callable[..., Examined], tmp_path: Path
+) -> None:
+    folder = folders["name"]
+    words = ["review", str(folder), "--no-browser", "--threshold", "1", "--decisions", str(tmp_path / "d.sqlite")]
+    command = [sys.executable, "-c", "from truelabel.cli import main; main()", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        address = server.stdout.readline().split()[1]
+        assert server.stdout.readline() == (
+            "None of the 40 labels is suspicious (no p_wrong is 1 or more); the page shows the 40 labels with the "
+            "largest p_wrong.\n"
+        )
+        listed = httpx.get(f"{address}suspects", timeout=30).json()["rows"]
+        server.send_signal(signal.SIGINT)
+        _, errors = server.communicate(timeout=30)
+    assert (server.returncode, errors) == (0, "")
+    assert listed == Examined.read(folder).found.table.index.tolist()
+    quiet = made_up(120, suspects=0.0)
+    with Decisions.of(quiet, tmp_path / "quiet.sqlite") as decisions:
+        assert suspects(quiet, decisions).tolist() == quiet.found.table.index[:50].tolist()
+        assert len(suspects(quiet, decisions, most=7)) == 7
+    assert "(no other class is more probable); the page shows the 7 labels" in none_suspicious(quiet, most=7)
+    assert none_suspicious(made_up(12)) == ""
+
+
 def test_exports_need_no_server(folders: dict[str, Path], decided: Path, tmp_path: Path) -> None:
     out, labels = tmp_path / "decisions.csv", tmp_path / "labels.parquet"
     words = ["review", folders["name"], "--decisions", decided, "--export", out, "--corrected", labels]
@@ -91,7 +117,6 @@ def test_mistakes_are_said_in_one_line(
     assert "is a probability between 0 and 1, not 7" in said(folder, "--threshold", 7)
     assert "must end in .csv or .parquet" in said(folder, "--export", "out.xlsx")
     assert "Nothing is decided yet: there is no" in said(folder, "--export", tmp_path / "out.csv", *quiet)
-    assert "None of the 40 labels is suspicious: no p_wrong is 1 or more" in said(folder, "--threshold", 1, *quiet)
     Decisions.of(made_up(12), tmp_path / "other.sqlite").close()
     assert "holds decisions about other data" in said(folder, "--no-browser", "--decisions", tmp_path / "other.sqlite")
     (tmp_path / "text.sqlite").write_text("no database " * 100)

@@ -10,10 +10,14 @@ import typer
 
 from truelabel.cli import audit_page, labelled
 from truelabel.cli import examined as named
-from truelabel.writing import write_json
+from truelabel.cli.files import OVERWRITE
+from truelabel.writing import check_target, write_json
 
 if TYPE_CHECKING:
-    from truelabel.labels import Audit, Verdict
+    import pandas as pd
+
+    from truelabel.labels import Audit, CorrectedLabels, Examined, Verdict
+    from truelabel.labels.final import Decided
 
 DESIGN, SHEET = "audit.jsonl", "audit.csv"
 SAMPLE = 100  # an evening's work; about as many as intervals need to be of use
@@ -41,7 +45,8 @@ def audit(
     corrected: Annotated[
         Path | None,
         typer.Option(
-            help="Write the labels here (.csv or .parquet), corrected as far as the answers prove it safe.",
+            help="Write your table here (.csv or .parquet), its labels corrected as far as the answers prove it safe; "
+            "a list of the labels where the results do not hold a table.",
             show_default=False,
         ),
     ] = None,
@@ -57,6 +62,7 @@ def audit(
     table: named.TableFile = None,
     text: named.Text = None,
     calibrator: labelled.Model = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     seed: labelled.Seed = 0,
     device: labelled.Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
@@ -87,6 +93,9 @@ def audit(
 
     if corrected is not None:
         check_table_path(corrected)
+    for path in (corrected, out):
+        if path is not None:
+            check_target(path, reads=[where, images, table, sheet, calibrator], overwrite=overwrite)
     if precision is not None and not 0 < precision < 1:
         raise ValueError(f"--precision is a share between 0 and 1, not {precision}.")
     if page and as_json:
@@ -125,7 +134,7 @@ def audit(
     cutoff = None if verdict is None or precision is None else verdict.cutoff(precision)
     if corrected is not None:
         done = correct_labels(examined.found, rule="audited", audit=made)
-        write_table(done.table, corrected)
+        write_table(_corrected(where, examined, made, done), corrected)
         if not as_json:
             print(f"{done}\nLabels: {corrected}")
     wanted = {"precision": precision, "cutoff": cutoff} if precision else {}
@@ -158,6 +167,25 @@ def _as_it_is(design: Path, sample: int | None, page: bool) -> Audit:
     return made
 
 
+def _corrected(where: Path, examined: Examined, made: Audit, done: CorrectedLabels) -> pd.DataFrame:
+    """Return the user's own table with final labels, a review's decisions above all; else a row per instance."""
+    from truelabel.labels.final import answered, final_labels
+    from truelabel.raw.decided import above
+    from truelabel.raw.own_table import own_table
+    from truelabel.raw.writing import DECISIONS, listed
+    from truelabel.review import Decisions
+    from truelabel.review.deliver import decided_in
+
+    folder = where if where.is_dir() else None
+    decided: Decided = answered(made)
+    if folder is not None and (folder / DECISIONS).is_file():
+        with Decisions.of(examined, folder / DECISIONS) as decisions:
+            decided = above(decided, decided_in(decisions))
+    final = final_labels(examined.found, done, decided)
+    own = None if folder is None else own_table(folder, examined)
+    return listed(done, final) if own is None else own[0].corrected(final)
+
+
 def _report(
     made: Audit,
     verdict: Verdict | None,
@@ -185,7 +213,7 @@ def _report(
             print(
                 f"No cut-off is proven to have a precision of {wanted['precision']:.0%}."
                 if found is None
-                else f"Precision of {wanted['precision']:.0%} or more: where p_wrong is {found:.3g} or more"
+                else f"Precision of {wanted['precision']:.0%} or more: where p_wrong is {found:.6g} or more"
             )
     if len(made.open) and sheet is None:
         print(f"To check: {len(made.open):,} labels; run the same command again to go on.")
@@ -200,7 +228,7 @@ def _print_cutoffs(verdict: Verdict) -> None:
     print(f"  {'p_wrong':>10} {'labels':>8} {'checked':>8}  share that is wrong")
     for row in verdict.precision.itertuples(index=False):
         share = f"{row.precision:.1%} ({row.precision_low:.1%} to {row.precision_high:.1%})"
-        print(f"  {row.cutoff:>10.3g} {row.labels:>8,} {row.checked:>8,}  {share}")
+        print(f"  {row.cutoff:>10.6g} {row.labels:>8,} {row.checked:>8,}  {share}")
     print("Wrong by given label:")
     for name, count in verdict.wrong.by_class.items():
         print(f"  {name}: {count}")

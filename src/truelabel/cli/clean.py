@@ -51,8 +51,17 @@ def clean(
     copy_to: Annotated[
         Path | None, typer.Option(help="Make a new folder of the images by corrected class here, too.")
     ] = None,
+    merge_labels: Annotated[
+        bool,
+        typer.Option("--merge-labels", help="Make one class of labels that differ only by case or white space."),
+    ] = False,
     drop_rare: Annotated[
-        bool, typer.Option("--drop-rare", help="Leave out what is the only one of its class.")
+        bool,
+        typer.Option(
+            "--drop-rare",
+            help="Leave out what is the only one of its class even where that is more than a fifth of all; a smaller "
+            "part is always left out.",
+        ),
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run wrote.")] = False,
     seed: labelled.Seed = 0,
@@ -87,6 +96,7 @@ def clean(
     cleaned = run(
         source,
         encoder=encoder,
+        merge_labels=merge_labels,
         drop_rare=drop_rare,
         correct=rule_named(correct, audited=False),
         threshold="auto" if threshold is None else threshold,

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truelabel.cli.files import OVERWRITE
+from truelabel.writing import check_target
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -33,6 +36,7 @@ def consensus(
         "annotators.csv"
     ),
     top: Annotated[int, typer.Option(min=0, help="How many annotators and instances to print.")] = 10,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto for the best there is.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
@@ -57,8 +61,12 @@ def consensus(
     from truelabel import labels
     from truelabel.labels.files import check_table_path
 
-    for path in (out, annotators):
+    targets = [out] if anonymous else [out, annotators]
+    if not anonymous and out.resolve() == annotators.resolve():
+        raise ValueError(f"consensus and annotators cannot both go to {out}; name another file with --annotators.")
+    for path in targets:
         check_table_path(path)
+        check_target(path, reads=[votes, features], overwrite=overwrite)
     given, x = labels.read_votes(
         votes, features, instance=instance, annotator=None if anonymous else annotator, label=label
     )
@@ -74,7 +82,7 @@ def consensus(
         shown = {**summary, "annotators": [] if anonymous else records(people), "file": str(out)}
         print(json.dumps(shown, indent=1, ensure_ascii=False))
         return
-    _print(found, table, people, summary, top, [out] if anonymous else [out, annotators])
+    _print(found, table, people, summary, top, targets)
 
 
 def _summary(found: Consensus, table: pd.DataFrame) -> dict[str, Any]:

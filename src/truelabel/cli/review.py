@@ -13,7 +13,9 @@ from truelabel.cli import labelled
 from truelabel.cli.files import OVERWRITE
 
 if TYPE_CHECKING:
+    from truelabel.labels.correct import Rule
     from truelabel.labels.examined import Examined
+    from truelabel.labels.final import Decided
 
 DECISIONS = "decisions.sqlite"
 
@@ -50,7 +52,20 @@ def review(
     ] = None,
     corrected: Annotated[
         Path | None,
-        typer.Option(help="Write all labels as they are after the decisions here (.csv or .parquet), likewise."),
+        typer.Option(
+            help="Write your table with its final labels here (.csv or .parquet), likewise; for images a list of them."
+        ),
+    ] = None,
+    copy_to: Annotated[
+        Path | None,
+        typer.Option(help="Make a new folder of the images by their final labels here, likewise.", show_default=False),
+    ] = None,
+    correct: Annotated[
+        str | None,
+        typer.Option(
+            help="Which labels are changed where nobody decided: safe, all or none; by default as they were cleaned.",
+            show_default=False,
+        ),
     ] = None,
     apply: Annotated[
         bool,
@@ -77,37 +92,50 @@ def review(
 
     Example: truelabel review cleaned --export decisions.csv --corrected corrected.parquet
 
+    Example: truelabel review photos-cleaned --copy-to photos-final
+
     Example: truelabel review cleaned --apply
     """
+    from truelabel.labels.correct import rule_named
     from truelabel.labels.files import check_table_path
+    from truelabel.raw.decided import check_images
     from truelabel.writing import check_target
 
     for path in (export, corrected):
         if path is not None:
             check_target(check_table_path(path), reads=[where, images, table, decisions], overwrite=overwrite)
+    if correct is not None:
+        rule_named(correct, audited=False)
+        if corrected is None and copy_to is None:
+            raise ValueError("--correct says what --corrected FILE or --copy-to FOLDER holds; name one, too.")
     if threshold is not None and not 0 <= threshold <= 1:
         raise ValueError(f"--threshold is a probability between 0 and 1, not {threshold}.")
     if apply and where.exists() and not where.is_dir():
         raise ValueError("--apply writes a folder anew; make one with truelabel issues --save, and review that.")
     kept = decisions or (where / DECISIONS if where.is_dir() else where.with_name(f"{where.name}.{DECISIONS}"))
-    if (export or corrected or apply) and not kept.is_file():
+    if (export or corrected or copy_to or apply) and not kept.is_file():
         raise FileNotFoundError(f"Nothing is decided yet: there is no {kept}.")
     if export is not None:
         _export(kept, export)
-    if export is not None and corrected is None and not apply:
+    if export is not None and corrected is None and copy_to is None and not apply:
         return
-    examined = named.read(where, named.source(images, table, text), calibrator=calibrator, seed=seed, device=device)
-    if corrected is not None:
-        _correct(examined, kept, corrected)
+    shown = named.source(images, table, text)
+    examined = named.read(where, shown, calibrator=calibrator, seed=seed, device=device)
+    if copy_to is not None:
+        check_images(examined, copy_to)
+    if corrected is not None or copy_to is not None:
+        rule = None if correct is None else rule_named(correct, audited=False)
+        _correct(examined, kept, where, corrected, copy_to, rule)
     if apply:
         _apply(examined, kept, where, threshold=threshold, seed=seed, device=device)
-    if corrected is not None or apply:
+    if corrected is not None or copy_to is not None or apply:
         return
     folder = where if where.is_dir() else None
     _show(
         examined,
         kept,
         folder=folder,
+        shown=shown,
         threshold=threshold,
         most=most,
         port=port,
@@ -126,40 +154,78 @@ def _export(kept: Path, out: Path) -> None:
         print(f"Decisions about {len(decided):,} labels: {out}")
 
 
-def _correct(examined: Examined, kept: Path, out: Path) -> None:
+def _correct(
+    examined: Examined, kept: Path, where: Path, out: Path | None, copy_to: Path | None, rule: Rule | None
+) -> None:
     from truelabel.labels.files import write_table
+    from truelabel.raw.decided import check_images, copy_images, corrected_table, final_in
     from truelabel.review import Decisions
+    from truelabel.review.deliver import decided_in
 
-    with Decisions.of(examined, kept) as decided:
-        table = decided.corrected(examined.found)
-    write_table(table, out)
-    print(f"All {len(table):,} labels, {table['changed'].sum():,} of them changed: {out}")
+    folder = where if where.is_dir() else None
+    with Decisions.of(examined, kept) as decisions:
+        decided = decided_in(decisions)
+    _, final = final_in(folder, examined, decided, rule)
+    changed = int((final.labels != examined.found.labels).sum())
+    if out is not None:
+        table = corrected_table(folder, examined, final)
+        write_table(table, out)
+        print(f"All {len(table):,} labels, {changed:,} of them changed: {out}")
+    if copy_to is not None:
+        copy_images(check_images(examined, copy_to), final, copy_to)
+        print(f"{len(examined):,} images by final label, {changed:,} of them in another folder: {copy_to}")
+    if folder is not None:
+        _renew_corrected(folder, examined, decided)
+
+
+def _renew_corrected(folder: Path, examined: Examined, decided: Decided) -> None:
+    """Bring the folder's own corrected file up to the decisions."""
+    from truelabel.raw.decided import renew_corrected
+
+    renewed = renew_corrected(folder, examined, decided)
+    if renewed is not None:
+        print(f"Final labels: {renewed}")
 
 
 def _apply(examined: Examined, kept: Path, folder: Path, *, threshold: float | None, seed: int, device: str) -> None:
     from truelabel.review import Decisions
+    from truelabel.review.deliver import decided_in
     from truelabel.review.learning import learn
 
-    with Decisions.of(examined, kept) as decided:
-        rows, labels = decided.trusted()
+    with Decisions.of(examined, kept) as decisions:
+        rows, labels = decisions.trusted()
+        decided = decided_in(decisions)
     if not len(rows):
         raise ValueError(f"Nothing is decided in {kept}; decide about some labels first.")
-    _, said = learn(examined, rows, labels, folder=folder, threshold=threshold, seed=seed, device=device)
+    _, said = learn(
+        examined, rows, labels, folder=folder, threshold=threshold, decided=decided, seed=seed, device=device
+    )
     print(said)
     print(f"Judged anew by {len(rows):,} trusted labels, with the calibrator: {folder}")
 
 
-def _show(examined: Examined, kept: Path, *, host: str, **settings: Any) -> None:
+def _show(
+    examined: Examined, kept: Path, *, folder: Path | None, shown: dict[str, Any] | None, host: str, **settings: Any
+) -> None:
     from truelabel.review import Decisions, serve
+    from truelabel.review.deliver import decided_in
     from truelabel.review.guard import LOOPBACK
+    from truelabel.review.learning import none_suspicious
+
+    unsuspicious = none_suspicious(examined, settings["threshold"], settings["most"])
 
     def ready(address: str) -> None:
         print(f"Review: {address}", flush=True)
+        if unsuspicious:
+            print(unsuspicious, flush=True)
         if host not in LOOPBACK:
             print("Whoever reaches this machine and knows the address can see the data and decide.", flush=True)
         print("Ctrl-C ends it; what you decided stays.", flush=True)
 
     with suppress(KeyboardInterrupt):
-        serve(examined, kept, host=host, ready=ready, **settings)
-    with Decisions(kept) as decided:
-        print(f"Decided: {len(decided):,} labels, in {kept}")
+        serve(examined, kept, folder=folder, host=host, ready=ready, **settings)
+    with Decisions(kept) as decisions:
+        decided = decided_in(decisions)
+    print(f"Decided: {len(decided):,} labels, in {kept}")
+    if folder is not None and decided:
+        _renew_corrected(folder, named.read(folder, shown), decided)

@@ -1,4 +1,4 @@
-"""Whether wrong labels are spread evenly over a class: what overlapping classes do not look like."""
+"""Whether wrong labels are spread evenly over a class, so that its surest instances show its row of T."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ RAMP = 0.75  # what the class alone explains where p(label | x) rises evenly fro
 
 
 def evenly_wrong(foretold: Floats, labels: Ints, wrong: float) -> bool:
-    """Return whether a share of wrong labels that the surest instances show is noise, and not overlap of classes.
+    """Return whether wrong labels, of which the surest instances show a share, are spread evenly.
 
-    Where classes overlap, how sure experts are says much about a label: more than the name of the likeliest class does.
-    Where labels are wrong at one rate, the name is all there is to know. So two predictions of labels are compared
-    with the class shares by their squared errors, the full probabilities and the label shares of the likeliest class
-    alone. What of the first gain is missing from the second is overlap. Labels are wrong evenly if clearly less is
-    missing than labels are wrong, and less than under the evenest overlap that there is, a ramp.
+    Where classes overlap more and more towards their border, how sure experts are says much about a label: more than
+    the name of the likeliest class does. Where labels are wrong at one rate, the name is all there is to know. So two
+    predictions of labels are compared with the class shares by their squared errors: the full probabilities, and the
+    label shares of the likeliest class alone. What of the first gain is missing from the second is gradual overlap.
+    Labels are wrong evenly if clearly less is missing than labels are wrong, and less than on a ramp.
+
+    This is no proof of noise. Where features take few values, as categories do, classes that overlap look the same.
 
     Parameters
     ----------

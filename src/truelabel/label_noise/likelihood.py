@@ -64,15 +64,12 @@ class Likeliest:
         The exponent of p(y | x) that goes with T.
     by_form : bool
         Whether labels that it was not fitted to are clearly likelier by it.
-    even : bool
-        Whether labels of the surest instances are wrong as no overlap of classes would explain.
     """
 
     transition: Array
     shares: Array
     sharpness: float
     by_form: bool = False
-    even: bool = False
 
     def log_likelihood(self, foretold: Floats, labels: Ints, swapped: Swapped | None = None) -> Floats:
         """Return log p of each label."""
@@ -90,7 +87,7 @@ def least_noise(
     """Return the noise that there is at least.
 
     p(ỹ | x), as experts foretell it, comes from p(y | x) through T, and p(y | x) may be sharper or flatter than what T
-    makes of it by one exponent. Three things show noise:
+    makes of it by one exponent. Three things tell:
 
     1. **Its form.** Where labels are wrong at one rate, an instance whose class is clear has wrong labels, too, while
        classes that overlap leave it alone. If one rate makes labels that it was not fitted to clearly likelier than no
@@ -103,6 +100,9 @@ def least_noise(
        half of that explains nothing. Where features are weak for a class, even its surest instances are of others, and
        other labels are less likely by it. That most of its labels are wrong is said of a class only if labels are
        clearly likelier by all such classes together.
+
+    If wrong labels are spread evenly (`evenly_wrong`), the surest instances of each class are what they look like, and
+    T is what they show.
 
     Experts that foresee no labels show nothing.
     """
@@ -128,8 +128,9 @@ def least_noise(
     transition, clearly = _noisier_classes(found, counted, pick, judges, settings)
     least = _fitted(transition, *everything)
     wrong = noise_rate(transition, least.shares)
-    evenly = swapped is None and evenly_wrong(everything[0], everything[1], wrong)
-    return replace(least, by_form=proven or clearly, even=evenly)
+    if swapped is None and evenly_wrong(everything[0], everything[1], wrong):
+        least = _fitted(counted, *everything)
+    return replace(least, by_form=proven or clearly)
 
 
 def _noisier_classes(

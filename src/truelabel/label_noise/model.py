@@ -16,7 +16,7 @@ from truelabel.label_noise.swaps import Swapped
 from truelabel.label_noise.transition import TINY, denoise, noise_rate
 
 LEVEL = 0.9
-Evidence = Literal["given", "checked labels", "its form", "its evenness", "the surest instances"]
+Evidence = Literal["given", "checked labels", "its form", "the surest instances"]
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,6 @@ class LabelNoise:
     by_form : bool
         Whether the lower end is borne out by labels that it was not fitted to. If not, it rests on the surest instances
         being of their class.
-    even : bool
-        Whether labels of the surest instances are wrong as no overlap of classes would explain.
     fixed : bool
         Whether T was given, and is not in question.
     settings : NoiseSettings
@@ -81,7 +79,6 @@ class LabelNoise:
     shares: Array
     checked: Array
     by_form: bool = True
-    even: bool = False
     fixed: bool = False
     settings: NoiseSettings = field(default_factory=NoiseSettings)
 
@@ -124,9 +121,7 @@ class LabelNoise:
         part = None if swapped is None else swapped[rows]
         upper = contradicted(denoise(foretold[rows], found.transition), labels[rows], part)
         c = foretold.shape[1]
-        noise = cls(
-            found.transition, upper, found.shares, np.zeros((c, c)), found.by_form, found.even, settings=settings
-        )
+        noise = cls(found.transition, upper, found.shares, np.zeros((c, c)), found.by_form, settings=settings)
         return noise if trusted is None else noise.check(trusted, labels, weights)
 
     @classmethod
@@ -164,16 +159,14 @@ class LabelNoise:
     def evidence(self) -> Evidence:
         """What the noise is known from.
 
-        What was given, checked labels, its form, its evenness, or nothing but the surest instances: then there may be
-        no noise at all. Mistakes that follow from x, as those of rules do, show in none but the first two.
+        What was given, checked labels, its form, or nothing but the surest instances: then there may be no noise at
+        all. Mistakes that follow from x, as those of rules do, show in none but the first two.
         """
         if self.fixed:
             return "given"
         if self.checked.any():
             return "checked labels"
-        if self.by_form:
-            return "its form"
-        return "its evenness" if self.even else "the surest instances"
+        return "its form" if self.by_form else "the surest instances"
 
     @property
     def is_proven(self) -> bool:
@@ -186,7 +179,7 @@ class LabelNoise:
 
         Checked labels do not: they show how many are wrong, but not that what x says of them is right.
         """
-        return self.fixed or self.by_form or self.even
+        return self.fixed or self.by_form
 
     @cached_property
     def transition(self) -> Array:

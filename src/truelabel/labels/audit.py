@@ -158,8 +158,9 @@ class Audit:
 
     def _code(self, value: Any) -> int:
         if isinstance(value, str):
-            word = value.strip()
             named = {str(name): index for index, name in enumerate(self.class_names)} | WORDS
+            named |= {name.strip(): index for name, index in reversed(named.items()) if name.strip() not in named}
+            word = value if value in named else value.strip()
             if word not in named:
                 raise ValueError(
                     f"{word!r} is none of the classes ({', '.join(map(str, self.class_names))}); write one of them, "

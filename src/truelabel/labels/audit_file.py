@@ -72,7 +72,7 @@ def read(path: str | os.PathLike[str]) -> Audit:
         if about["truelabel_audit"] != FORMAT:
             raise ValueError(f"its format is {about['truelabel_audit']}, and this version reads {FORMAT}")
         return _of(about, lines)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise ValueError(
             f"{source} is no audit, or is damaged ({type(error).__name__}: {error}); take a copy of it, or draw a new "
             "one."

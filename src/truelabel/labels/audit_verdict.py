@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from truelabel.labels.audit import Audit
 
 UNSEEN = 0.05  # share of a class in strata where none of it was checked, up to which its own strata are used
-FEWEST = (
-    5  # checked changes from which corrections may be called safe: were half of all bad, 5 good ones are luck (3 %)
-)
+# Checked changes from which corrections may be called safe: were half of all bad, five good ones are luck (3 %).
+FEWEST = 5
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class Verdict:
         safe = self.safe
         if safe is not None:
             lines.append(
-                f"Safe: replace labels by the suggestions where p_wrong is {safe['cutoff']:.3g} or more: "
+                f"Safe: replace labels by the suggestions where p_wrong is {safe['cutoff']:.6g} or more: "
                 f"{safe['changes']:,.0f} changes, {safe['gain']:,.0f} more labels right "
                 f"({safe['low']:,.0f} to {safe['high']:,.0f})"
             )

@@ -170,22 +170,23 @@ def _audited(found: LabelIssues | MultiLabelIssues, audit: Audit) -> LabelIssues
     from truelabel.label_noise.transition import settle
 
     if not (
-        isinstance(found, LabelIssues)
-        and np.array_equal(audit.given, found.labels)
-        and audit.suggested is not None
-        and np.array_equal(audit.suggested, found.suggested)
+        isinstance(found, LabelIssues) and np.array_equal(audit.given, found.labels) and audit.suggested is not None
     ):
-        raise ValueError("the audit was not drawn from these labels and suggestions; pass what it was drawn from.")
-    safe = audit.verdict().safe
-    supported = (
-        found.labels if safe is None else np.where(audit.p_wrong >= safe["cutoff"], found.suggested, found.labels)
-    )
-    checked = np.array(sorted(audit.answers), dtype=np.int64)
-    supported = np.array(supported)
-    supported[checked] = found.labels[checked]
-    known = audit.trusted
+        raise ValueError("the audit was not drawn from these labels, or without suggestions; begin a new one.")
+    safe, known = audit.verdict().safe, audit.trusted
+    supported = found.labels.copy()
+    if safe is not None:
+        changed = audit.p_wrong >= safe["cutoff"]
+        changed[sorted(audit.answers)] = False  # a person's answer counts, also where it is that no class is right
+        supported[changed] = audit.suggested[changed]
+    rows = np.flatnonzero(known >= 0)
+    table = found.table.copy()
+    table.loc[rows, "suggested"] = titles(found.class_names)[known[rows]]
+    table.loc[rows, "p_wrong"] = (known[rows] != found.labels[rows]).astype(np.float64)
+    table.loc[rows, "p_suggested"] = 1.0
     return replace(
         found,
+        table=table,
         probs=settle(found.probs.copy(), known),
         supported=np.where(known >= 0, known, supported),
         evidence=AUDITED,
@@ -248,6 +249,8 @@ def _why(row: Any) -> str:
     """Say why a label was changed."""
     import pandas as pd
 
+    if row.p_wrong == 1 and row.p_suggested == 1:
+        return f"a person says that it is {row.corrected}"
     said = f"{row.corrected} has probability {row.p_suggested:.3f}, {row.given} {1 - row.p_wrong:.3f}"
     if pd.isna(row.support):
         return said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -105,10 +106,17 @@ class Examined:
             self._write_found(made)
         return target
 
-    def renew(self, folder: str | os.PathLike[str]) -> Path:
+    def renew(self, folder: str | os.PathLike[str], others: Callable[[Path], None] | None = None) -> Path:
         """Write what was found, and the calibrator, to a folder that has these predictions already.
 
         Whatever ends the program meanwhile, the folder holds all that it held before or all that is new.
+
+        Parameters
+        ----------
+        folder : path
+            The folder.
+        others : callable, optional
+            Writes further files, which are renewed together with these, to the folder that it is given.
         """
         target = Path(folder)
         if not newest(target, PREDICTIONS).is_file():
@@ -118,6 +126,8 @@ class Examined:
             self._write_found(made)
             if save is not None:
                 save(made / CALIBRATOR)
+            if others is not None:
+                others(made)
         return target
 
     def _write_found(self, target: Path) -> None:

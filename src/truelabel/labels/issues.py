@@ -49,8 +49,8 @@ class LabelIssues:
     supported : (n,) array, optional
         The likeliest class with as little noise as is proven: what labels may safely be changed to.
     evidence : str
-        What is known of the noise, and from what: "given", "checked labels", "its form", "its evenness", "the surest
-        instances" (which prove nothing), or "unknown".
+        What is known of the noise, and from what: "given", "checked labels", "its form", "the surest instances"
+        (which prove nothing), or "unknown".
     """
 
     table: pd.DataFrame

@@ -79,18 +79,19 @@ def label_posterior(
     trusted : (n,) array, optional
         True classes of instances that somebody looked at, −1 for the others; see `NPC.fit`.
     trusted_sample : {"picked", "random"} or (n,) array, default "picked"
-        How they were chosen; see `NPC.fit`.
+        How they were chosen; see `NPC.fit`. A calibrator that is fitted already learns nothing from it.
     random_state : int, optional
         Seed of the calibrator that is fitted where none is given.
     device, progress
         Likewise; see `NPC`.
     """
     labels = _labels(predictions)
-    from truelabel.calibrators.npc.given import trusted_classes
+    from truelabel.calibrators.npc.given import sample_weights, trusted_classes
 
     known = None if trusted is None else trusted_classes(trusted, len(labels), predictions.n_classes)
+    sample_weights(trusted_sample, known, len(labels))
     if calibrator is None and not predictions.views:
-        return _out_of_sample(predictions, labels, known)
+        return _out_of_sample(predictions, labels, known, trusted_sample)
     if calibrator is None:
         from truelabel.calibrators.npc import NPC
 
@@ -146,7 +147,7 @@ def _asked(
     if belief is not None and belief.noise is not None and transition is not None:
         probs = settle(_heard(calibrated, belief.noise.transition, labels, belief.swapped), known)
         opinions = (wrong_by_class(probs, labels), wrong_by_class(belief.shares, labels))
-        supported = _supported(calibrated, belief.noise, labels, known, belief.swapped)
+        supported = _supported(calibrated, _proven(belief.noise, places), labels, known, belief.swapped)
         return LabelPosterior(
             probs, opinions, transition, calibrator, belief.noise.interval(), supported, belief.noise.evidence
         )
@@ -158,7 +159,7 @@ def _asked(
     kept = getattr(calibrator, "belief_", None)  # not in a file
     if kept is None or kept.noise is None:
         return LabelPosterior(probs, opinions, transition, calibrator)
-    supported = _supported(calibrated, kept.noise, labels, known)
+    supported = _supported(calibrated, _proven(kept.noise, places), labels, known)
     return LabelPosterior(probs, opinions, transition, calibrator, None, supported, kept.noise.evidence)
 
 
@@ -173,17 +174,22 @@ def _heard(calibrated: Floats, transition: Array, labels: Ints, swapped: Swapped
     return given_label(pool_everywhere([calibrated], sharpness), transition, labels, swapped)
 
 
+def _proven(noise: LabelNoise, places: Ints | None = None) -> Array | None:
+    """Return as much of T as the labels prove, with classes in the order of `places`; None where they prove nothing."""
+    if not noise.shows_in_labels:
+        return None
+    return noise.proven if places is None else noise.proven[np.ix_(places, places)]
+
+
 def _supported(
-    clean: Floats, noise: LabelNoise, labels: Ints, known: Ints | None, swapped: Swapped | None = None
+    clean: Floats, proven: Array | None, labels: Ints, known: Ints | None, swapped: Swapped | None = None
 ) -> Ints:
     """Return the likeliest class with as little noise as the labels prove; what somebody looked at is what it is."""
-    likeliest = labels
-    if noise.shows_in_labels:
-        likeliest = np.asarray(_heard(clean, noise.proven, labels, swapped).argmax(axis=1))
+    likeliest = labels if proven is None else np.asarray(_heard(clean, proven, labels, swapped).argmax(axis=1))
     return likeliest if known is None else np.where(known >= 0, known, likeliest)
 
 
-def _out_of_sample(predictions: Predictions, labels: Ints, known: Ints | None) -> LabelPosterior:
+def _out_of_sample(predictions: Predictions, labels: Ints, known: Ints | None, sample: Any) -> LabelPosterior:
     from truelabel.label_noise.transition import denoise, settle
 
     if not predictions.out_of_sample:
@@ -195,10 +201,12 @@ def _out_of_sample(predictions: Predictions, labels: Ints, known: Ints | None) -
     for rows in row_blocks(len(foretold), BLOCK):
         foretold[rows] = predictions.block(rows)
     noise = _noise(foretold, labels)
+    if known is not None and not (isinstance(sample, str) and sample == "picked"):
+        noise = noise.check(known, labels, None if isinstance(sample, str) else np.asarray(sample, dtype=np.float64))
     clean = denoise(foretold, noise.proven)
     probs = settle(_heard(clean, noise.transition, labels), known)
     opinions = (wrong_by_class(probs, labels), _by_transition(labels, noise.transition, noise.shares))
-    supported = _supported(clean, noise, labels, known)
+    supported = _supported(clean, _proven(noise), labels, known)
     return LabelPosterior(probs, opinions, noise.transition, None, noise.interval(), supported, noise.evidence)
 
 

@@ -126,6 +126,9 @@ class Consensus:
         return self.table.sort_values("needs_vote", ascending=False, kind="stable").head(most)
 
 
+FEWEST_VOTED = 10  # instances with votes below which there is nothing for experts to learn from
+
+
 def consensus(
     votes: Votes,
     features: Any = None,
@@ -174,7 +177,8 @@ def consensus(
     ['cleo', 'bob', 'ann']
     """
     views, classifier = _evidence(votes, features, predictions)
-    if not views and classifier is None:
+    alone = (votes.per_instance > 0).sum() < FEWEST_VOTED and classifier is None
+    if alone or (not views and classifier is None):
         found = Annotators.estimate(votes)
         return Consensus(votes, found.probs, found, None, {})
     return _with_experts(votes, views, classifier, random_state, device, progress)

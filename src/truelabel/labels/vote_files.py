@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truelabel.arrays import Array
+from truelabel.reading import read_npy
 from truelabel.votes import Votes
 
 if TYPE_CHECKING:
@@ -36,15 +37,15 @@ def read_votes(
     instance, annotator, label : str
         Names of the columns of the votes; `annotator` may be None.
     """
-    table = _table(path)
+    table = _table(path, [name for name in (instance, annotator, label) if name is not None])
     names = {"instance": instance, "annotator": annotator, "label": label}
     if features is None:
         return Votes.from_table(table, **names), None  # type: ignore[arg-type]
     if Path(features).suffix == ".npy":
         _exists(features)
-        x = np.load(features, mmap_mode="r", allow_pickle=False)
+        x = read_npy(features, mapped=True)
         return Votes.from_table(table, instances=np.arange(len(x)), **names), x  # type: ignore[arg-type]
-    of = _table(features)
+    of = _table(features, [instance])
     if instance not in of.columns:
         raise ValueError(
             f"{features} has no column {instance!r}, but {', '.join(map(repr, of.columns[:8]))}; name the column with "
@@ -57,7 +58,8 @@ def read_votes(
     return votes, _numbers(of.drop(columns=instance), features)
 
 
-def _table(path: str | os.PathLike[str]) -> pd.DataFrame:
+def _table(path: str | os.PathLike[str], names: list[str]) -> pd.DataFrame:
+    """Read a table, of a CSV file the columns `names` as they are written, so that 007 and NA stay what they are."""
     import pandas as pd
 
     suffix = Path(path).suffix
@@ -65,9 +67,15 @@ def _table(path: str | os.PathLike[str]) -> pd.DataFrame:
         raise ValueError(f"{path} is neither a .csv nor a .parquet file; write the table as one of these.")
     _exists(path)
     try:
-        table = pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)
+        if suffix == ".parquet":
+            return pd.read_parquet(path)
+        table = pd.read_csv(path, dtype=dict.fromkeys(names, str), keep_default_na=False, na_values={})
     except (ValueError, pd.errors.ParserError) as error:
         raise ValueError(f"{path} cannot be read as a table ({error}).") from None
+    for name in table.columns.intersection(names):
+        values = table[name].where(table[name] != "")
+        whole = values.dropna().str.fullmatch(r"-?(0|[1-9]\d{0,17})")
+        table[name] = values.astype("int64") if len(whole) == len(values) and whole.all() else values
     return table
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,13 +17,16 @@ from truelabel.labels.correct import Rule
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 from truelabel.raw.images import ImageFolder
-from truelabel.raw.instances import MOST_CLASSES, Settings, Source
+from truelabel.raw.instances import MOST_CLASSES, MOST_SKIPPED, Settings, Source, Tell
+from truelabel.raw.spelling import described, merged, variants
 from truelabel.raw.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from truelabel.calibrators import NPC
+
+ALONE = "the only one of its class"  # why an instance is skipped
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,7 @@ def clean(
     columns: Sequence[str] | None = None,
     id: str | None = None,
     encoder: str = "auto",
+    merge_labels: bool = False,
     drop_rare: bool = False,
     correct: Rule = "safe",
     threshold: float | Literal["auto"] = "auto",
@@ -161,8 +165,12 @@ def clean(
     encoder : str, default "auto"
         A pretrained encoder: its name on the Hugging Face hub, or its folder. "none" does without. "auto" takes a
         small one if it is on this machine or can be downloaded, and says so if not.
+    merge_labels : bool, default False
+        Whether labels that differ only by case or white space become one class, under the most frequent spelling. By
+        default they are only pointed out, since some are meant to differ.
     drop_rare : bool, default False
-        Whether instances of a class that has no other are left out. They are refused by default.
+        Instances that are the only one of their class are always left out. This allows that they are more than a
+        fifth of all, which by default is refused: the label column is probably the wrong one.
     correct : {"safe", "all", "none"}
         Which labels are changed: those that the evidence supports, all that are probably wrong, or none; `rule` of
         `truelabel.correct_labels`. Whatever is not changed is still suggested.
@@ -202,7 +210,7 @@ def clean(
         if tell is not None:
             tell(note)
 
-    given = np.array(source.given, dtype=object)
+    given = np.array(_merged(source, merge_labels, say), dtype=object)
     skipped: dict[int, str] = {}
     rows = _usable(source, given, np.arange(len(given)), drop_rare, skipped)
     with Progress(progress) as bars:
@@ -210,6 +218,7 @@ def clean(
         numbers = source.embed(rows, settings)
         skipped |= numbers.skipped
         rows = _usable(source, given, numbers.rows, drop_rare, skipped)
+        _tell_rare(given, skipped, say)
         kept = np.isin(numbers.rows, rows)
         names = class_names(given[rows])
         index = {name: k for k, name in enumerate(names)}
@@ -228,6 +237,7 @@ def clean(
         "encoder": encoder,
         "agreement": agreement,
         "correct": correct,
+        "threshold": threshold,
         "seed": random_state,
         "report": _npc(found).report_.to_dict(),
         "notes": notes,
@@ -262,27 +272,60 @@ def class_names(given: Sequence[str | None] | Array) -> tuple[str, ...]:
 
 
 def _usable(source: Source, given: Array, rows: Ints, drop_rare: bool, skipped: dict[int, str]) -> Ints:
-    """Return the rows without those of classes that have one instance only; refuse labels that cannot be judged."""
+    """Return the rows of classes with two instances or more, noting the others; refuse labels that cannot be judged."""
     counts = Counter(name for name in given[rows] if name is not None)
     if len(counts) < 2:
         there = f"one class only ({next(iter(counts))!r})" if counts else "no label"
         raise ValueError(f"{source.name} has {there}; two classes or more are needed.")
     rare = {name for name, count in counts.items() if count < 2}
-    if rare and not drop_rare:
-        named = ", ".join(map(repr, sorted(rare)[:3])) + (", …" if len(rare) > 3 else "")
+    if len(counts) - len(rare) < 2:
+        raise ValueError(f"{source.name} has fewer than two classes with two instances or more.")
+    if len(rare) > MOST_SKIPPED * counts.total() and not drop_rare:
         raise ValueError(
-            f"{len(rare)} of {len(counts)} classes in {source.name} have one instance only ({named}), about which "
-            "nothing can be said; merge or remove them, or leave them out with --drop-rare."
+            f"{len(rare):,} of {len(counts):,} classes in {source.name} have one instance only ({_few(rare)}), about "
+            "which nothing can be said; is the label column right? If so, leave them out with --drop-rare."
         )
     if len(counts) - len(rare) > MOST_CLASSES:
         raise ValueError(
             f"{source.name} has {len(counts):,} classes, and {MOST_CLASSES:,} are the most; is the label column right?"
         )
     alone = np.array([name in rare for name in given[rows]], dtype=bool)
-    skipped |= {int(row): "the only one of its class" for row in rows[alone]}
-    if len(counts) - len(rare) < 2:
-        raise ValueError(f"{source.name} has fewer than two classes with two instances or more.")
+    skipped |= dict.fromkeys(rows[alone].tolist(), ALONE)
     return np.asarray(rows[~alone])
+
+
+def _few(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    return ", ".join(map(repr, shown[:3])) + (", …" if len(shown) > 3 else "")
+
+
+def _tell_rare(given: Array, skipped: Mapping[int, str], say: Tell) -> None:
+    """Say which classes are left out because they have one instance only."""
+    rare = [str(given[row]) for row, why in skipped.items() if why == ALONE]
+    if len(rare) == 1:
+        say(f"1 class has one instance only ({_few(rare)}); it is left out, for nothing can be said about it.")
+    elif rare:
+        say(
+            f"{len(rare):,} classes have one instance only ({_few(rare)}); they are left out, for nothing can be said "
+            "about them."
+        )
+
+
+def _merged(source: Source, wanted: bool, say: Tell) -> Sequence[str | None]:
+    """Return the given labels, merged on request where they differ only by case or white space, and say so."""
+    groups = variants(source.given)
+    if not groups:
+        return source.given
+    if not wanted:
+        say(
+            f"Labels that differ only by case or white space count as different classes ({described(groups)}); "
+            "--merge-labels makes one of them."
+        )
+        return source.given
+    say(
+        f"Labels that differ only by case or white space are merged, the first of each being kept: {described(groups)}."
+    )
+    return merged(source.given, groups)
 
 
 def _predicted(unlabelled: Predictions, calibrator: NPC) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,14 @@ from truelabel.datasets.table import read_table
 from truelabel.raw import classifier
 from truelabel.raw.encoder import chosen
 from truelabel.raw.instances import Embedded, Settings, check_skipped
+from truelabel.raw.own_table import OwnTable
+from truelabel.raw.reading import as_written, is_missing, label_names
 from truelabel.raw.reduce import principal
 from truelabel.raw.text import topics, word_counts
 
-MISSING = {"", "na", "n/a", "nan", "null"}
+if TYPE_CHECKING:
+    from truelabel.labels.final import FinalLabels
+
 MOST_CATEGORIES = 20
 MOST_COLUMNS = 256
 TOPICS = 64
@@ -57,7 +61,7 @@ class Table:
             raise FileNotFoundError(f"There is no file {self.path}.")
         self.name = self.path.stem
         self.label, self.text, self.id = label, list(text), id
-        self.frame = _as_written(self.path)
+        self.frame = as_written(self.path)
         if not len(self.frame):
             raise ValueError(f"{self.path} has no rows.")
         self._check([label, *self.text, *(columns or ()), *([id] if id else ())])
@@ -65,7 +69,7 @@ class Table:
         for name in [*self.text, *(columns or ())]:
             if name == label:
                 raise ValueError(f"{name!r} is the label; it cannot be what is judged by, too.")
-        self.given: Sequence[str | None] = _names(self.frame[label])
+        self.given: Sequence[str | None] = label_names(self.frame[label])
         self.ids: Array = self._ids()
         self.asked: dict[str, Any] = {"table": str(self.path), "label": label}
         self.asked |= {"text": self.text} if self.text else {}
@@ -128,17 +132,18 @@ class Table:
 
     def _text(self, row: int) -> str:
         parts = [self.frame[name].iat[row] for name in self.text]
-        return "\n".join(str(part).strip() for part in parts if not _missing(part)).strip()
+        return "\n".join(str(part).strip() for part in parts if not is_missing(part)).strip()
 
     def _numbers(self, rows: Ints, settings: Settings) -> tuple[Floats, list[str]]:
         """Return numbers brought to scale and categories as indicators, and the columns that were used."""
-        typed = read_table(self.path).iloc[rows]
+        typed = read_table(self.path)
         wanted = self.columns
         if wanted is None:
             wanted = [str(name) for name in typed.columns if name not in (self.label, self.id)]
         parts, used, left = [], [], []
         for name in wanted:
-            part = _column(typed[name], asked=self.columns is not None)
+            asked = self.columns is not None
+            part = None if not asked and _counts_rows(typed[name]) else _column(typed[name].iloc[rows], asked=asked)
             if part is None:
                 left.append(name)
             else:
@@ -156,51 +161,17 @@ class Table:
         numbers = np.concatenate(parts, axis=1)
         return (principal(numbers, MOST_COLUMNS, settings.seed) if numbers.shape[1] > MOST_COLUMNS else numbers), used
 
-    def corrected(self, rows: Ints, labels: Sequence[str]) -> Any:
-        """Return the file's rows with other labels in `rows`, and the given ones in a column `given_label`."""
-        frame = self.frame.copy()
-        own = {name: value for name, value in zip(self.given, frame[self.label], strict=True) if name is not None}
-        title = "given_label"
-        while title in frame.columns:
-            title += "_"
-        frame.insert(list(frame.columns).index(self.label) + 1, title, frame[self.label])
-        values = frame[self.label].to_numpy(dtype=object, copy=True)
-        values[rows] = [own[name] for name in labels]
-        frame[self.label] = _of_type(values, frame[title])
-        return frame
+    def corrected(self, rows: Ints, final: FinalLabels) -> Any:
+        """Return the file with final labels in `rows`; see `OwnTable.corrected`."""
+        return OwnTable(self.frame, self.label, rows).corrected(final)
 
 
-def _as_written(path: Path) -> Any:
-    """Read a file so that writing it again changes nothing: the cells of a .csv stay as they are written."""
+def _counts_rows(column: Any) -> bool:
+    """Return whether a whole column merely counts the rows; of a part of it the numbers would have gaps."""
     import pandas as pd
 
-    if path.suffix.lower() != ".csv":
-        return read_table(path)
-    try:
-        return pd.read_csv(path, dtype=str, keep_default_na=False)
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not written in UTF-8; save it as that first.") from None
-
-
-def _of_type(values: Array, like: Any) -> Any:
-    import pandas as pd
-
-    return pd.Series(values, index=like.index).astype(like.dtype)
-
-
-def _missing(value: Any) -> bool:
-    import pandas as pd
-
-    return value is None or value is pd.NaT or value is pd.NA or str(value).strip().lower() in MISSING
-
-
-def _names(column: Any) -> list[str | None]:
-    """Return the labels as names; whole numbers without a decimal point, None where there is none."""
-    names: list[str | None] = []
-    for value in column:
-        whole = isinstance(value, float | np.floating) and float(value).is_integer()
-        names.append(None if _missing(value) else str(int(value)) if whole else str(value))
-    return names
+    whole = len(column) > 2 and pd.api.types.is_integer_dtype(column) and not column.isna().any()
+    return bool(whole and (np.diff(column.to_numpy(dtype=np.int64)) == 1).all())
 
 
 def _column(column: Any, *, asked: bool) -> Floats | None:
@@ -209,12 +180,10 @@ def _column(column: Any, *, asked: bool) -> Floats | None:
 
     if pd.api.types.is_numeric_dtype(column):
         values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
-        if not asked and len(values) > 2 and pd.api.types.is_integer_dtype(column) and (np.diff(values) == 1).all():
-            return None
         return _scaled(values)
     if pd.api.types.is_datetime64_any_dtype(column):
         return None
-    names = column.map(lambda value: "" if _missing(value) else str(value))
+    names = column.map(lambda value: "" if is_missing(value) else str(value))
     counts = names.value_counts()
     if len(counts) < 2 or (len(counts) > MOST_CATEGORIES and not asked):
         return None

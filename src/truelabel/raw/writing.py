@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from truelabel.labels.examined import ABOUT, ARRAYS, PREDICTIONS
 from truelabel.labels.examined import TABLE as EXAMINED_TABLE
 from truelabel.labels.files import write_table
+from truelabel.labels.final import final_labels
 from truelabel.labels.renewal import renewing
 from truelabel.progress import Progress
 from truelabel.raw.images import ImageFolder
@@ -19,6 +20,8 @@ from truelabel.raw.table import Table
 from truelabel.writing import whole_folder
 
 if TYPE_CHECKING:
+    from truelabel.labels.correct import CorrectedLabels
+    from truelabel.labels.final import FinalLabels
     from truelabel.raw.cleaning import Cleaned
     from truelabel.raw.instances import Source
 
@@ -60,14 +63,17 @@ def check_tree(copy_to: str | os.PathLike[str], source: Source) -> ImageFolder:
     """Return the images that a tree of corrected classes is made of, or say why it cannot."""
     if not isinstance(source, ImageFolder):
         raise ValueError("only images are copied; leave --copy-to out, the corrected table is written anyway.")
+    check_new_tree(copy_to, source.folder)
+    return source
+
+
+def check_new_tree(copy_to: str | os.PathLike[str], folder: Path) -> None:
+    """Refuse a place for a folder tree of images that is taken, or among the images."""
     target = Path(copy_to)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(f"{target} is there already; --copy-to makes a new folder.")
-    if target.resolve().is_relative_to(source.folder.resolve()):
-        raise ValueError(
-            f"{target} lies in {source.folder}, where it would pass for a class; choose another --copy-to."
-        )
-    return source
+    if target.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{target} lies in {folder}, where it would pass for a class; choose another --copy-to.")
 
 
 def write(
@@ -121,32 +127,51 @@ def _titles(cleaned: Cleaned) -> list[str]:
 
 def _corrected(cleaned: Cleaned, target: Path) -> tuple[Any, Path]:
     """Return the corrected table, and where it goes: the user's own with other labels, or a list of images."""
-    source = cleaned.source
+    source, final = cleaned.source, final_labels(cleaned.examined.found, cleaned.corrected, {})
     if isinstance(source, Table):
         ending = source.path.suffix.lower()
-        return source.corrected(cleaned.rows, _titles(cleaned)), target / f"{CORRECTED}{ending}"
-    return cleaned.corrected.table.rename(columns={"id": "file"}), target / f"{CORRECTED}.csv"
+        return source.corrected(cleaned.rows, final), target / f"{CORRECTED}{ending}"
+    return listed(cleaned.corrected, final).rename(columns={"id": "file"}), target / f"{CORRECTED}.csv"
+
+
+def listed(corrected: CorrectedLabels, final: FinalLabels) -> Any:
+    """Return a row per instance with its given and final label, what was decided, and why."""
+    table = corrected.table.copy()
+    table["corrected"], table["changed"] = final.names, final.names != final.given
+    table.insert(list(table.columns).index("changed") + 1, "decision", final.decision)
+    return table.assign(why=final.reason)
 
 
 def copy_tree(folder: Path, names: Sequence[str], classes: Sequence[str], target: Path, progress: Progress) -> None:
     """Make a folder tree by class out of images, by hard link where that is possible, and else by copying.
 
     An image that changes its class keeps its file name, unless another has it: then the old class is put before it.
+    Images that are in no folder of a class go into one.
     """
+    for name in {*names, *classes}:
+        _require_inside(name)
     kept = {PurePosixPath(name) for name, now in zip(names, classes, strict=True) if name.split("/")[0] == now}
     taken = set(kept)
     for name, now in progress.track(list(zip(names, classes, strict=True)), "Copying images"):
-        given, *inside = PurePosixPath(name).parts
+        parts = PurePosixPath(name).parts
+        given, inside = (parts[0], parts[1:]) if len(parts) > 1 else ("", parts)
         place = PurePosixPath(now, *inside)
         if given != now:
             number = 1
             while place in taken:
-                mark = given if number == 1 else f"{given}-{number}"
+                mark = given if given and number == 1 else f"{given or 'again'}-{number}"
                 place = PurePosixPath(now, *inside[:-1], f"{mark}-{inside[-1]}")
                 number += 1
             taken.add(place)
         (target / place).parent.mkdir(parents=True, exist_ok=True)
         _link(folder / name, target / place)
+
+
+def _require_inside(name: str) -> None:
+    """Refuse a name that leads out of a folder; it may come from a file that somebody else wrote."""
+    path = Path(name)
+    if not path.parts or path.anchor or ".." in path.parts:
+        raise ValueError(f"{name!r} cannot be the name of a file or a folder in a folder tree; rename it.")
 
 
 def _link(image: Path, place: Path) -> None:

@@ -10,28 +10,47 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from truelabel.review.deliver import decided_by
+
 if TYPE_CHECKING:
     from truelabel.arrays import Ints
     from truelabel.labels.examined import Examined
+    from truelabel.labels.final import Decided
     from truelabel.review.decisions import Decisions
 
 State = Literal["idle", "running", "done", "failed"]
+UNSUSPICIOUS = 50  # labels that are shown where none is suspicious: enough to see that they are right
 PATIENCE = 30.0  # seconds that work is waited for when it is to stop
 
 
 def suspects(examined: Examined, decisions: Decisions, threshold: float | None = None, most: int | None = None) -> Ints:
     """Return the row numbers of the instances to go through, the most suspicious first.
 
+    Where none is suspicious, they are those with the largest p_wrong (`UNSUSPICIOUS` of them).
     Once something was learned from decisions, all that was decided stays listed, doubtful or not, and `most` is of
     the others.
     """
     ranked = examined.found.ranked(threshold)
+    if not len(ranked):
+        ranked = examined.found.table.index.to_numpy()[:UNSUSPICIOUS]
     if not examined.about.get("trusted"):
         return ranked[:most]
     decided = [one.row for one in decisions.changes()[1] if one.decision is not None]
     others = ranked[~np.isin(ranked, decided)][:most]
     order = examined.found.table.index.to_numpy()
     return np.asarray(order[np.isin(order, [*decided, *others])])
+
+
+def none_suspicious(examined: Examined, threshold: float | None = None, most: int | None = None) -> str:
+    """Return a sentence about what is shown where no label is suspicious; empty where some are."""
+    if len(examined.found.ranked(threshold)):
+        return ""
+    least = "no other class is more probable" if threshold is None else f"no p_wrong is {threshold:g} or more"
+    shown = min(UNSUSPICIOUS, len(examined), UNSUSPICIOUS if most is None else most)
+    return (
+        f"None of the {len(examined):,} labels is suspicious ({least}); the page shows the "
+        f"{counted(shown, 'label')} with the largest p_wrong."
+    )
 
 
 def learn(
@@ -41,6 +60,7 @@ def learn(
     *,
     folder: str | os.PathLike[str] | None = None,
     threshold: float | None = None,
+    decided: Decided | None = None,
     **settings: Any,
 ) -> tuple[Examined, str]:
     """Examine labels again with trusted ones among them, and say in a sentence what came of it.
@@ -52,15 +72,19 @@ def learn(
     rows, labels : (m,) arrays
         The instances that somebody looked at, and what they are.
     folder : path, optional
-        The folder that they were read from, which is written anew.
+        The folder that they were read from; it is written anew, with its report and its corrected file.
     threshold : float, optional
         The least p_wrong of a suspect; see `LabelIssues.mask`.
+    decided : mapping, optional
+        All decisions, the skipped ones too, for the corrected file; by default those that `rows` and `labels` tell.
     **settings
         Seed, device and progress; see `Examined.refined`.
     """
     refined = examined.refined(rows, labels, **settings)
     if folder is not None:
-        refined.renew(folder)
+        from truelabel.raw.decided import renew
+
+        renew(folder, refined, decided_by(examined, rows, labels) if decided is None else decided)
     left, before = (int((~np.isin(one.found.ranked(threshold), rows)).sum()) for one in (refined, examined))
     return refined, f"Learned: {counted(left, 'label')} still suspicious, {before:,} before."
 

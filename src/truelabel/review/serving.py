@@ -46,7 +46,8 @@ def serve(
         The folder that `examined` was read from, if it was: when the person applies decisions to the calibrator, what
         it then finds, and the calibrator, are written to it.
     threshold : float, optional
-        The least p_wrong of a suspect. By default a label is one if another class is more probable.
+        The least p_wrong of a suspect. By default a label is one if another class is more probable. Where there is no
+        suspect, the page shows the fifty labels with the largest p_wrong.
     most : int, optional
         How many suspects, the most suspicious first; all by default.
     host : str, default "127.0.0.1"
@@ -63,7 +64,6 @@ def serve(
     """
     with _needed():
         from truelabel.review.server import Review, application
-    _require_suspects(examined, threshold)
     with Decisions.of(examined, decisions_path) as decisions:
         review = Review(examined, decisions, folder=folder, threshold=threshold, most=most, device=device)
 
@@ -151,12 +151,6 @@ def _run(made: Callable[[str], Guard], *, host: str, port: int, browser: bool, r
             ws="none",
         )
         uvicorn.Server(settings).run(sockets=[listening])
-
-
-def _require_suspects(examined: Examined, threshold: float | None) -> None:
-    if not len(examined.found.ranked(threshold)):
-        least = "no other class is more probable" if threshold is None else f"no p_wrong is {threshold:g} or more"
-        raise ValueError(f"None of the {len(examined):,} labels is suspicious: {least}; lower the threshold.")
 
 
 def _listen(host: str, port: int) -> socket.socket:

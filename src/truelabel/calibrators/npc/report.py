@@ -45,8 +45,7 @@ class Report:
         Bounds that hold that share with a probability of 90 %; mistakes that follow from x like rules do are not in it.
     noise_evidence : str or None
         What it is known from: "given", "checked labels", "its form" (labels that were not used are likelier with
-        noise), "its evenness" (labels of the surest are wrong as no overlap of classes explains), or "the surest
-        instances" alone, which prove nothing.
+        noise), or "the surest instances" alone, which prove nothing.
     swapped : float or None
         Estimated share of labels that are wrong because they are swapped near a class boundary.
     seconds : dict
