@@ -69,16 +69,17 @@ def report(records: list[Record]) -> str:
 
 
 def accuracies(board: RealBoard) -> str:
-    """Return the table of accuracies with their spread over seeds."""
+    """Return the table of accuracies with their spread over seeds; columns that no row has are left out."""
     rows = []
+    there = [name for name in SHOWN if any(board.values(cell, name) is not None for cell in board.records)]
     for cell, found in board.records.items():
         shown = []
-        for column in SHOWN:
+        for column in there:
             values = board.values(cell, column)
             spread = "" if values is None or len(values) < 2 else f" ± {100 * values.std(ddof=1):.1f}"
             shown.append("" if values is None else f"{100 * values.mean():.1f}{spread if column == 'npc' else ''}")
         rows.append([cell, str(len(found)), *shown])
-    return table(["row", "seeds", *(REAL_TITLES[name] for name in SHOWN)], rows)
+    return table(["row", "seeds", *(REAL_TITLES[name] for name in there)], rows)
 
 
 def noises(board: RealBoard) -> str:
@@ -134,6 +135,8 @@ def checks(board: RealBoard) -> Iterator[str]:
 def no_harm(board: RealBoard, of: str) -> str:
     """Check that no row is below the classifier by more than a tie and chance (Holm over the rows)."""
     margins = board.margins("classifier", of)
+    if not margins:
+        return f"- not known yet: {REAL_TITLES[of]}, harm to the classifier"
     chances = {cell: board.p_below(cell, of, "classifier") for cell in margins}
     known = sorted((chance, cell) for cell, chance in chances.items() if chance is not None)
     harmed: dict[str, float] = {}
@@ -142,10 +145,9 @@ def no_harm(board: RealBoard, of: str) -> str:
             break
         if margins[cell] < -TIE:
             harmed[cell] = margins[cell]
-    lowest = min(margins, key=lambda cell: margins[cell]) if margins else ""
+    lowest = min(margins, key=lambda cell: margins[cell])
     head = f"{REAL_TITLES[of]} never below the classifier by more than {TIE} points and chance"
-    if lowest:
-        head += f" (lowest: {lowest} {margins[lowest]:+.1f})"
+    head += f" (lowest: {lowest} {margins[lowest]:+.1f})"
     return verdict(head, harmed, len(margins), "points")
 
 

@@ -116,8 +116,9 @@ def test_correct_writes_labels_and_why(files: SimpleNamespace, tmp_path: Path) -
 def test_correct_takes_a_budget_or_a_threshold_and_writes_npy(files: SimpleNamespace, tmp_path: Path) -> None:
     words = ["correct", files.where / "train.parquet", "--calibrator", files.where / "npc.safetensors"]
     out = tmp_path / "labels.npy"
-    assert "does not keep how far the noise is proven" in call(*words, "--out", out)
-    np.testing.assert_array_equal(np.load(out), files.noisy)
+    safe = tmp_path / "safe.npy"
+    assert "does not keep how far the noise is proven" in call(*words, "--out", safe)
+    np.testing.assert_array_equal(np.load(safe), files.noisy)
     words += ["--correct", "all"]
     printed = call(*words, "--budget", 7, "--out", out, "--top", 2)
     assert (np.load(out) != files.noisy).sum() == 7
@@ -148,7 +149,7 @@ def test_several_labels_an_instance_are_examined_class_by_class(files: SimpleNam
         (["issues", "{}/lists.parquet"], "several labels an instance; write probs, features and labels"),
         (["issues", "{}/several.npz", "--calibrator", "{}/npc.safetensors"], "leave --calibrator out"),
         (["issues", "{}/several.npz", "--logits"], "pass probabilities, not --logits"),
-        (["correct", "{}/train.parquet", "--correct", "some"], "one of the rules safe, all, none, not 'some'"),
+        (["correct", "{}/train.parquet", "--correct", "some"], "one of the rules safe, audited, all, none, not 'some'"),
         (["correct", "{}/train.parquet", "--out", "x.json"], "must end in .csv or .parquet"),
         (
             ["correct", "{}/train.parquet", "--calibrator", "{}/npc.safetensors", "--budget", "-1"],

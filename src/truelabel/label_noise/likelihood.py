@@ -101,8 +101,8 @@ def least_noise(
        other labels are less likely by it. That most of its labels are wrong is said of a class only if labels are
        clearly likelier by all such classes together.
 
-    If wrong labels are spread evenly (`evenly_wrong`), the surest instances of each class are what they look like, and
-    T is what they show.
+    Where nothing of this is clear, but wrong labels are spread evenly (`evenly_wrong`), the surest instances of each
+    class are what they look like, and T is what they show.
 
     Experts that foresee no labels show nothing.
     """
@@ -126,11 +126,11 @@ def least_noise(
     proven = clearly_above(with_rate, without)
     found = _fitted(even if proven else surest, *everything)
     transition, clearly = _noisier_classes(found, counted, pick, judges, settings)
-    least = _fitted(transition, *everything)
-    wrong = noise_rate(transition, least.shares)
-    if swapped is None and evenly_wrong(everything[0], everything[1], wrong):
-        least = _fitted(counted, *everything)
-    return replace(least, by_form=proven or clearly)
+    least = replace(_fitted(transition, *everything), by_form=proven or clearly)
+    if least.by_form or swapped is not None:
+        return least
+    even = evenly_wrong(everything[0], everything[1], noise_rate(transition, least.shares))
+    return _fitted(counted, *everything) if even else least
 
 
 def _noisier_classes(
