@@ -32,7 +32,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cleaned(path: Path) -> tl.raw.Cleaned:
-    return tl.clean(path, label="kind", columns=["a", "b", "c"], progress=False)
+    return tl.clean(path, label="kind", columns=["a", "b", "c"], correct="all", progress=False)
 
 
 def test_wrong_labels_are_changed_and_no_others(cleaned: tl.raw.Cleaned) -> None:
@@ -95,7 +95,7 @@ def test_the_folder_holds_everything_and_is_not_overwritten_unasked(
 
 
 def test_one_seed_gives_one_answer(cleaned: tl.raw.Cleaned, path: Path) -> None:
-    again = tl.clean(path, label="kind", columns=["a", "b", "c"], progress=False)
+    again = tl.clean(path, label="kind", columns=["a", "b", "c"], correct="all", progress=False)
     np.testing.assert_array_equal(again.examined.found.probs, cleaned.examined.found.probs)
 
 
@@ -112,7 +112,7 @@ def test_an_encoder_that_is_there_is_used(tmp_path: Path, monkeypatch: pytest.Mo
     texts = [" ".join(rng.choice(list("abcdefgh"), 3 + 20 * kind)) for kind in kinds]
     given = np.where(np.arange(120) % 12 == 5, 1 - kinds, kinds)
     pd.DataFrame({"text": texts, "kind": given}).to_parquet(tmp_path / "t.parquet")
-    cleaned = tl.clean(tmp_path / "t.parquet", label="kind", text="text", progress=False)
+    cleaned = tl.clean(tmp_path / "t.parquet", label="kind", text="text", correct="all", progress=False)
     assert "encoder" in cleaned.calibrator.report_.views
     assert cleaned.examined.about["features"].startswith("lengths, and TF-IDF")
     assert sorted(cleaned.corrected.changes["id"]) == list(range(5, 120, 12))

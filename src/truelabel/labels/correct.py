@@ -123,7 +123,7 @@ def correct_labels(
     >>> x = rng.normal(size=(400, 2)) + 6 * truth[:, None]
     >>> noisy = np.where(rng.random(400) < 0.2, 1 - truth, truth)
     >>> said = tl.Predictions(features=x, probs=np.eye(2)[noisy] * 0.98 + 0.01, labels=noisy)
-    >>> corrected = tl.correct_labels(said)
+    >>> corrected = tl.correct_labels(said, rule="all")
     >>> bool((corrected.labels == truth).all())
     True
     """

@@ -195,7 +195,7 @@ def clean(
     >>> table = pd.DataFrame({"grams": rng.normal(150 + 1000 * fruit, 20), "fruit": given})
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> table.to_csv(folder / "fruit.csv", index=False)
-    >>> cleaned = tl.clean(folder / "fruit.csv", label="fruit", progress=False)
+    >>> cleaned = tl.clean(folder / "fruit.csv", label="fruit", correct="all", progress=False)
     >>> sorted(cleaned.corrected.changes["id"])[:5], len(cleaned.corrected.changes)
     ([0, 10, 20, 30, 40], 20)
     """
