@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truelabel.arrays import Array, Floats, Ints, matrix
-from truelabel.label_noise.annotators import Annotators
-from truelabel.label_noise.next_vote import ambiguity, best_annotators, expected_information
 from truelabel.labels.issues import titles
 from truelabel.votes import NO_VOTE, Votes
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from truelabel.label_noise.annotators import Annotators
     from truelabel.predictions import Predictions
 
 ROUNDS = 4  # of experts that learn from the votes and annotators that are judged by experts; later ones change little
@@ -77,6 +76,8 @@ class Consensus:
         `best_annotator`, whose vote would tell most (not of anonymous votes).
         """
         import pandas as pd
+
+        from truelabel.label_noise.next_vote import ambiguity, best_annotators, expected_information
 
         labels, counts, total = self.labels, self.votes.counts, self.votes.per_instance
         agree = counts[np.arange(len(self)), labels]
@@ -179,6 +180,8 @@ def consensus(
     views, classifier = _evidence(votes, features, predictions)
     alone = (votes.per_instance > 0).sum() < FEWEST_VOTED and classifier is None
     if alone or (not views and classifier is None):
+        from truelabel.label_noise.annotators import Annotators
+
         found = Annotators.estimate(votes)
         return Consensus(votes, found.probs, found, None, {})
     return _with_experts(votes, views, classifier, random_state, device, progress)
@@ -196,6 +199,7 @@ def _with_experts(
     from truelabel import device as devices
     from truelabel.experts.through_votes import through_votes
     from truelabel.experts.votes import Vote
+    from truelabel.label_noise.annotators import Annotators
     from truelabel.neighbours import stratified
     from truelabel.pool import likelihood_weights, pool
     from truelabel.progress import Progress
