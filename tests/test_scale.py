@@ -46,10 +46,10 @@ def test_whole_divides_all_columns_by_one_number():
     np.testing.assert_allclose(scaled, centred / np.sqrt(np.square(centred).mean()), atol=1e-4)
 
 
-def test_unit_gives_every_centred_row_the_length_one():
+def test_unit_gives_every_centred_row_the_same_length_and_values_a_mean_square_of_one():
     scaled = Scale("unit", *moments(X))(X)
     centred = X - X.mean(axis=0, dtype=np.float64)
-    expected = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    expected = 2 * centred / np.linalg.norm(centred, axis=1, keepdims=True)  # the root of four columns
     np.testing.assert_allclose(scaled, expected, atol=1e-4)
 
 

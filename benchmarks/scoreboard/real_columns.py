@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from scoreboard.cells import Case
 from scoreboard.columns import Answer, Columns, timed
 from truelabel import NPC
 from truelabel.calibrators.npc.trunk import Source
+from truelabel.label_noise import LabelNoise
 from truelabel.label_noise.model import LEVEL
 from truelabel.labels import correct_labels, examine
 from truelabel.scale import Scale, moments
@@ -24,6 +26,8 @@ from truelabel.scale import Scale, moments
 FOLDS = 5
 STRONG_EPOCHS = 5
 CHECKED = 100
+DRAWS = 50  # of so many labels, for which intervals are looked at
+COVERED = 0.005  # half a label in a hundred: an interval that ends so close holds the truth
 
 
 def strong(columns: Columns, case: Case) -> Answer:
@@ -127,7 +131,22 @@ def checked(columns: Columns, case: Case) -> Answer:
     trusted[rows] = case.true[rows]
     model = NPC(random_state=case.seed, progress=False)
     probs, seconds = timed(lambda: model.fit(case.train, trusted=trusted).calibrate(case.test))
-    return Answer(probs, seconds, **_facts(model, case))
+    return Answer(probs, seconds, **_facts(model, case), held=_held(model.belief_.noise, case))
+
+
+def _held(noise: LabelNoise, case: Case) -> float:
+    """Return in what share of other draws the interval holds the truth, with the same experts."""
+    rng = np.random.default_rng(case.seed)
+    wrong = float(np.mean(case.train.labels != case.true))
+    before = replace(noise, checked=np.zeros_like(noise.checked))
+    held = 0
+    for _ in range(DRAWS):
+        trusted = np.full(len(case.train), -1)
+        rows = rng.choice(len(trusted), CHECKED, replace=False)
+        trusted[rows] = case.true[rows]
+        low, high = before.check(trusted, case.train.labels).interval(LEVEL)
+        held += low - COVERED <= wrong <= high + COVERED
+    return held / DRAWS
 
 
 def ceiling(columns: Columns, case: Case) -> Answer:

@@ -6,13 +6,16 @@ import numpy as np
 
 from truelabel.arrays import Array, Floats, float32, row_blocks
 
+TINY = 1e-12  # least mean square of a row that is made 1; a row at the centre stays there
+
 
 class Scale:
     """How a view is brought to scale before distances are taken and networks trained.
 
     "columns" gives every column variance 1 (columns of different units); "whole" divides all by one number, which
-    leaves the directions' importance as it is (principal components, pixels, embeddings); "unit" gives every row
-    the length 1 after centring, so that distance is angle.
+    leaves the directions' importance as it is (principal components, pixels); "unit" then gives every row the same
+    length, so that distance is angle (embeddings, and words, of which long texts have more). By each of them the mean
+    square of a value is 1.
     """
 
     NAMES = ("whole", "columns", "unit")
@@ -26,7 +29,7 @@ class Scale:
     def __call__(self, block: Floats) -> Floats:
         scaled = (block - self.mean) / self.divisor
         if self.name == "unit":
-            scaled /= np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
+            scaled /= np.sqrt(np.maximum(np.square(scaled).mean(axis=1, keepdims=True), TINY))
         return scaled
 
 

@@ -89,7 +89,7 @@ class TestTheScale:
         rng = np.random.default_rng(0)
         half = rng.normal(size=(100, 2))
         x = np.concatenate([half, half[:, ::-1]])
-        labels = (x.sum(axis=1) > 0).astype(int)
+        labels = (np.linalg.norm(x, axis=1) > 1).astype(int)
         assert best(x, labels, 2).scale.name == "whole"
 
     def test_it_is_the_whole_where_the_columns_are_better_by_chance_alone(self):
@@ -113,6 +113,13 @@ class TestTheScale:
         noise = 1e4 * np.random.default_rng(0).normal(size=(200, 1))
         vote = best(np.column_stack([made.x, noise]), made.noisy, 3)
         assert vote.scale.name == "columns"
+
+    def test_it_is_the_angle_where_long_texts_have_more_of_every_word(self):
+        rng = np.random.default_rng(0)
+        labels = rng.integers(4, size=600)
+        words = rng.normal(size=(4, 20))[labels] + rng.normal(size=(600, 20))
+        lengths = rng.uniform(1, 10, size=600)[:, None]
+        assert best(words * lengths, labels, 4).scale.name == "unit"
 
     def test_many_small_columns_of_noise_are_left_small(self, problem):
         made = problem(n=200)

@@ -1,5 +1,6 @@
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import truelabel as tl
 from truelabel.calibrators.npc.prior import VotePrior
 from truelabel.export import FileFormatError, files
 from truelabel.networks import CNNTiny
+from truelabel.scale import Scale, moments
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(3, size=120)
@@ -40,8 +42,17 @@ def npc(recipe="default", **parameters):
     return tl.NPC(recipe, random_state=0, epochs=2, progress=False, **parameters)
 
 
+class UnitRows(VotePrior):
+    """A prior by which rows of one view are brought to the same length."""
+
+    def believe(self, given):
+        views = given.predictions.views
+        return replace(super().believe(given), scales={"a": Scale("unit", *moments(views["a"]))})
+
+
 CASES = {
     "default": (npc, ONE_VIEW),
+    "default, rows of one length": (lambda: npc(prior=UnitRows()), SAID),
     "default, two views": (npc, SAID),
     "default, another prior": (lambda: npc(prior=VotePrior()), SAID),
     "paper, hidden layer": (lambda: npc("paper"), SAID),
@@ -347,6 +358,15 @@ def test_claims_are_compared_with_the_tensors_before_anything_is_built(fitted, s
             with pytest.raises(FileFormatError, match=r"the file is damaged|is damaged"):
                 tl.load(saved)
         fitted.save(saved)
+
+
+@pytest.mark.parametrize("unit", [[[2.0, 0, 0, 0, 0]], [[0.0] * 5], [[1.0] * 5, [1.0] * 5], [[1.0] * 4]])
+def test_columns_of_a_view_that_overlap_or_are_none_are_damage(unit, path):
+    rows = ONE_VIEW.replace(features={"a": X})
+    npc(prior=UnitRows()).fit(rows).save(path)
+    rewritten(path, lambda config, tensors: tensors.update({"trunk.0.unit": torch.tensor(unit)}))
+    with pytest.raises(FileFormatError, match="damaged"):
+        tl.load(path)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from truelabel.label_noise import LabelNoise, NoiseSettings
-from truelabel.label_noise.model import contradicted
+from truelabel.label_noise.model import at_rate, contradicted
 from truelabel.label_noise.swaps import Swapped
 from truelabel.label_noise.transition import noise_rate
 
@@ -162,6 +162,35 @@ class TestChecking:
         assert 0 < noise_rate(proven, np.full(C, 1 / C)) <= 0.31
         np.testing.assert_allclose(proven.sum(axis=1), 1)
 
+    @pytest.mark.parametrize("by_form", [False, True])
+    @pytest.mark.parametrize("wrong", [0.05, 0.3, 0.6])
+    def test_the_interval_holds_the_truth_whatever_was_believed(self, wrong, by_form):
+        """A hundred of 5,000 labels, 400 times; where the form proves noise, what it says is right."""
+        rng = np.random.default_rng(0)
+        truth, labels = looked_at(5_000, wrong)
+        noise = between(0.8 * wrong, 1.2 * wrong) if by_form else replace(between(0.0, 0.1), by_form=False)
+        held = 0
+        for _ in range(400):
+            trusted = np.full(5_000, -1)
+            rows = rng.choice(5_000, 100, replace=False)
+            trusted[rows] = truth[rows]
+            low, high = noise.check(trusted, labels).interval()
+            held += low <= wrong <= high
+        assert held >= 0.86 * 400
+
+    def test_t_has_the_share_of_wrong_labels_that_was_found(self):
+        truth, labels = looked_at(100, 0.6)
+        noise = replace(between(0.0, 0.1), by_form=False).check(truth, labels)
+        assert noise.rate == pytest.approx(60.5 / 101)
+        assert noise_rate(noise.transition, np.full(C, 1 / C)) == pytest.approx(noise.rate, abs=0.01)
+        np.testing.assert_allclose(noise.transition.sum(axis=1), 1)
+
+    def test_labels_that_are_all_right_prove_no_noise(self):
+        noise = replace(between(0.0, 0.1), by_form=False).check(*looked_at(100, 0.0))
+        assert not noise.is_proven
+        assert noise.interval()[0] == 0
+        assert noise.rate < 0.01
+
     def test_a_class_that_holds_most_of_a_random_sample_holds_most_of_the_data(self):
         """By class shares that were estimated it would be a quarter; nine labels in ten of that class are wrong."""
         truth = np.repeat([0, 1, 2, 3], [700, 100, 100, 100])
@@ -181,7 +210,24 @@ class TestKnown:
     def test_neither_checks_nor_another_end_move_it(self):
         noise = LabelNoise.known(symmetric(0.3), np.full(C, 1 / C))
         assert noise.with_upper(symmetric(0.5)) is noise
-        np.testing.assert_allclose(noise.check(*looked_at(400, 0.0)).transition, symmetric(0.3))
+        checked = noise.check(*looked_at(400, 0.0))
+        np.testing.assert_allclose(checked.transition, symmetric(0.3))
+        assert checked.rate == pytest.approx(0.3)
+
+
+class TestAtRate:
+    def test_odds_of_a_wrong_label_are_multiplied_by_one_number(self):
+        transition = np.array([[0.9, 0.1, 0.0], [0.1, 0.5, 0.4], [0.0, 0.0, 1.0]])
+        shares = np.array([0.2, 0.5, 0.3])
+        found = at_rate(transition, shares, 0.4)
+        odds = (1 - np.diag(found)) / np.diag(found)
+        assert noise_rate(found, shares) == pytest.approx(0.4)
+        np.testing.assert_allclose(odds[0] / (1 / 9), odds[1])
+        assert odds[2] == pytest.approx(0, abs=1e-9)
+        assert found[1, 2] == pytest.approx(4 * found[1, 0])
+
+    def test_no_noise_has_no_odds_to_multiply(self):
+        np.testing.assert_array_equal(at_rate(np.eye(3), np.full(3, 1 / 3), 0.2), np.eye(3))
 
 
 class TestAnotherUpperEnd:

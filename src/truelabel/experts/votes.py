@@ -11,7 +11,7 @@ from truelabel.progress import Progress
 from truelabel.scale import Scale, moments
 
 CANDIDATES = (5, 10, 20, 40, 80)  # numbers of neighbours that are tried
-SCALES = ("whole", "columns")  # the second has to be clearly better than the first
+SCALES = ("whole", "unit", "columns")  # the first, unless the best of the others is clearly better
 TRIAL_ROWS = 2_000
 QUERY_BLOCK = 8_192
 NEAREST = 10  # neighbours whose beliefs vote, at most
@@ -37,16 +37,17 @@ class Vote:
         ks = [k for k in CANDIDATES if k < len(reference) / 2] or [1]
         if k is not None:
             ks = [min(k, len(reference) - 1)]
-        best: Floats | None = None
+        tried: dict[str, tuple[Floats, Vote]] = {}
         for name in SCALES:
             scale = Scale(name, mean, deviation)
             index = Neighbours(scale(float32(view, reference)), approximate=True)
             vote = cls(scale, max(ks), index, labels, reference, c)
             found = vote.neighbours(view, trial)
-            tried = [logs(vote.smoothed(found[:, :k]))[np.arange(len(trial)), labels[trial]] for k in ks]
-            most = max(range(len(ks)), key=lambda i: float(tried[i].mean()))
-            if best is None or clearly_above(tried[most], best):
-                best, chosen = tried[most], cls(scale, ks[most], index, labels, reference, c)
+            said = [logs(vote.smoothed(found[:, :k]))[np.arange(len(trial)), labels[trial]] for k in ks]
+            most = max(range(len(ks)), key=lambda i: float(said[i].mean()))
+            tried[name] = said[most], cls(scale, ks[most], index, labels, reference, c)
+        best = max(tried, key=lambda name: float(tried[name][0].mean()))
+        _, chosen = tried[best if clearly_above(tried[best][0], tried[SCALES[0]][0]) else SCALES[0]]
         return chosen
 
     def neighbours(self, view: Array, rows: slice | Ints) -> Ints:

@@ -109,9 +109,8 @@ def load(path: str | os.PathLike[str], *, trunk: nn.Module | None = None, device
             body, _ = network_trunk(trunk)
         else:
             inside = tensors["trunk.0.mean"].shape
-            body, _ = array_trunk(
-                Standardise(torch.zeros(inside), torch.ones(inside)), config["width"], tuple(config["hidden"])
-            )
+            scale = Standardise(torch.zeros(inside), torch.ones(inside), tensors.get("trunk.0.unit"))
+            body, _ = array_trunk(scale, config["width"], tuple(config["hidden"]))
         network = DirichletVAE(body, config["width"], npc.n_classes_, link=config["link"], strength=npc.rho)
         network.load_state_dict(tensors)
     except FileFormatError:
@@ -141,6 +140,13 @@ def _require_consistent(config: dict[str, Any], tensors: dict[str, torch.Tensor]
         sizes = [int(tensors["trunk.0.mean"].numel()), *(map(int, config["hidden"] or [width]))]
         for number, (inside, outside) in enumerate(pairwise(sizes)):
             claims[f"trunk.{2 * number + 1}.weight"] = (outside, inside)
+        unit = tensors.get("trunk.0.unit")
+        if unit is not None:
+            claims["trunk.0.unit"] = (len(unit), sizes[0])
+            if unit.ndim != 2 or not (
+                ((unit == 0) | (unit == 1)).all() and (unit.sum(0) <= 1).all() and unit.any(1).all()
+            ):
+                raise FileFormatError(f"{path} is damaged: trunk.0.unit does not say which columns are a view's.")
     for name, shape in claims.items():
         found = tuple(tensors[name].shape) if name in tensors else None
         if found != shape:

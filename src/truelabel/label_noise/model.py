@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 
 from truelabel.arrays import Array, Floats, Ints
@@ -16,6 +17,7 @@ from truelabel.label_noise.swaps import Swapped
 from truelabel.label_noise.transition import TINY, denoise, noise_rate
 
 LEVEL = 0.9
+WIDEST = 50.0  # logarithm of the largest factor by which odds are changed
 Evidence = Literal["given", "checked labels", "its form", "the surest instances"]
 
 
@@ -164,7 +166,7 @@ class LabelNoise:
         """
         if self.fixed:
             return "given"
-        if self.checked.any():
+        if self._checked_wrong > 0:
             return "checked labels"
         return "its form" if self.by_form else "the surest instances"
 
@@ -183,9 +185,10 @@ class LabelNoise:
 
     @cached_property
     def transition(self) -> Array:
-        """The mean of T."""
+        """The mean of T; where labels were checked, with the share of wrong labels that they show."""
         weights, _ = self._weights
-        return self._mean(weights)
+        mean = self._mean(weights)
+        return at_rate(mean, self._shares, self.rate) if self.checked.any() and not self.fixed else mean
 
     @cached_property
     def proven(self) -> Array:
@@ -202,7 +205,30 @@ class LabelNoise:
     @property
     def rate(self) -> float:
         """The expected share of wrong labels."""
+        if self.checked.any() and not self.fixed:
+            wrong, right = self._counted
+            return wrong / (wrong + right)
         return noise_rate(self.transition, self._shares)
+
+    @property
+    def _checked_wrong(self) -> float:
+        return float(self.checked.sum() - np.trace(self.checked))
+
+    @cached_property
+    def _counted(self) -> tuple[float, float]:
+        """How many labels count as known to be wrong, and right: the two numbers of a Beta distribution.
+
+        Checked labels are a plain random sample, and count as they are, so that no belief can move the share that they
+        show. Where the form of the noise proves it, what is known from there counts as well: like as many labels as
+        would leave it as uncertain. Otherwise half a label of each kind comes first (Jeffreys).
+        """
+        wrong, right = self._checked_wrong, float(np.trace(self.checked))
+        if not self.by_form:
+            return wrong + 0.5, right + 0.5
+        before = replace(self, checked=np.zeros_like(self.checked)).rates(np.random.default_rng(0))
+        mean = float(np.clip(before.mean(), 1e-3, 1 - 1e-3))
+        labels = max(mean * (1 - mean) / max(float(before.var()), TINY) - 1, 1.0)
+        return wrong + labels * mean, right + labels * (1 - mean)
 
     @property
     def _shares(self) -> Array:
@@ -215,16 +241,17 @@ class LabelNoise:
         """Return draws of the share of wrong labels."""
         if self.fixed:
             return np.full(self.settings.draws, noise_rate(self.lower, self.shares))
+        if self.checked.any():
+            return rng.beta(*self._counted, self.settings.draws)
         weights, strengths = self._weights
-        held, c = self.checked.sum(axis=1), len(self.shares)
+        c = len(self.shares)
         picked = rng.choice(weights.size, self.settings.draws, p=weights.ravel())
         out = np.empty(len(picked))
         for i, (position, which) in enumerate(zip(*np.unravel_index(picked, weights.shape), strict=True)):
             strength = strengths[which]
-            right = np.diag(self._between(position)) * strength + np.diag(self.checked)
-            wrong = strength + held - right
-            shares = rng.dirichlet(held + strength * c * np.maximum(self.shares, 1e-4))
-            out[i] = 1 - shares @ rng.beta(np.maximum(right, 1e-3), np.maximum(wrong, 1e-3))
+            right = np.diag(self._between(position)) * strength
+            shares = rng.dirichlet(strength * c * np.maximum(self.shares, 1e-4))
+            out[i] = 1 - shares @ rng.beta(np.maximum(right, 1e-3), np.maximum(strength - right, 1e-3))
         return out
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
@@ -276,6 +303,24 @@ class LabelNoise:
                 rows = gammaln(strength) - gammaln(strength + held)
                 out[position, which] += rows.sum() + (gammaln(base + self.checked) - gammaln(base)).sum()
         return out
+
+
+def at_rate(transition: Array, shares: Array, rate: float) -> Array:
+    """Return T with this share of wrong labels: their odds are multiplied by one number, the same for all classes."""
+    right = np.diag(transition)
+    odds = (1 - right) / np.maximum(right, TINY)
+
+    def wrong(log_factor: float) -> Array:
+        scaled = odds * np.exp(log_factor)
+        return np.asarray(scaled / (1 + scaled))
+
+    if not 0 < float(shares @ wrong(0.0)) < 1:
+        return transition
+    factor = brentq(lambda log_factor: float(shares @ wrong(log_factor)) - rate, -WIDEST, WIDEST)
+    scaled = wrong(factor)
+    out = transition * (scaled / np.maximum(1 - right, TINY))[:, None]
+    np.fill_diagonal(out, 1 - scaled)
+    return np.asarray(out)
 
 
 def contradicted(clean: Floats, labels: Ints, swapped: Swapped | None = None) -> Array:

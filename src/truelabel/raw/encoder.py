@@ -197,7 +197,7 @@ class _Shape:
 
 def _shape(name: str, model: Any, stay: bool) -> _Shape:
     """Return how images are prepared for a network, as the file beside its weights says."""
-    from transformers.utils import cached_file
+    from transformers.utils.hub import cached_file
 
     found = cached_file(
         name,

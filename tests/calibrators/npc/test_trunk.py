@@ -45,6 +45,16 @@ def pooled(start, scales, views, probs, reliance):
     return softmax(logits, axis=1)
 
 
+@pytest.mark.parametrize("kinds", ["whole unit", "unit whole", "unit unit", "columns unit"])
+def test_the_layer_brings_each_view_to_its_own_scale(kinds):
+    scales = {
+        name: Scale(kind, *moments(view)) for (name, view), kind in zip(VIEWS.items(), kinds.split(), strict=True)
+    }
+    x = torch.from_numpy(np.concatenate(list(VIEWS.values()), axis=1))
+    expected = np.concatenate([scales[name](view) for name, view in VIEWS.items()], axis=1)
+    np.testing.assert_allclose(standardise(VIEWS, scales)(x).numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("reliance", [0.0, 0.6])
 @pytest.mark.parametrize("used", [["a"], ["b"], ["a", "b"], ["b", "a"]], ids="".join)
 def test_the_untrained_network_pools_the_heads_and_the_classifier(used, reliance):

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from truelabel.calibrators.npc.dirichlet import Sampler, dirichlet_mode
+from truelabel.scale import TINY
 
 Link = Literal["softplus", "exp"]
 
@@ -17,18 +18,32 @@ FLOOR = 1e-6  # least p(ŷ | x) whose logarithm is taken
 
 
 class Standardise(nn.Module):
-    """(x − mean) / scale with constants that are saved and exported with the network."""
+    """(x − mean) / scale with constants that are saved and exported with the network.
+
+    Parameters
+    ----------
+    mean, scale : (d,) tensors
+        The constants.
+    unit : (views, d) tensor, optional
+        Which columns belong to each view whose rows are then brought to the same length (a mean square of 1).
+    """
 
     mean: Tensor
     scale: Tensor
+    unit: Tensor | None
 
-    def __init__(self, mean: Tensor, scale: Tensor) -> None:
+    def __init__(self, mean: Tensor, scale: Tensor, unit: Tensor | None = None) -> None:
         super().__init__()
         self.register_buffer("mean", mean)
         self.register_buffer("scale", scale)
+        self.register_buffer("unit", unit)
 
     def forward(self, x: Tensor) -> Tensor:
-        return (x - self.mean) / self.scale
+        scaled = (x - self.mean) / self.scale
+        if self.unit is None:
+            return scaled
+        square = scaled.square() @ self.unit.T / self.unit.sum(dim=1)
+        return scaled * (square.clamp_min(TINY).rsqrt() @ self.unit + (1 - self.unit.sum(dim=0)))
 
 
 class DirichletVAE(nn.Module):

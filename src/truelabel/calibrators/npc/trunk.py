@@ -52,12 +52,14 @@ def _part(predictions: Predictions, name: str) -> Any:
 
 def standardise(arrays: Mapping[str, Array], scales: Mapping[str, Scale]) -> Standardise:
     """Return the layer that brings the views, put side by side, to scale."""
-    means, divisors = [], []
-    for name, array in arrays.items():
-        scale = scales[name] if name in scales else Scale("columns", *moments(array))
-        means.append(scale.mean)
-        divisors.append(scale.divisor)
-    return Standardise(torch.from_numpy(np.concatenate(means)), torch.from_numpy(np.concatenate(divisors)))
+    found = [scales[name] if name in scales else Scale("columns", *moments(array)) for name, array in arrays.items()]
+    view = np.repeat(np.arange(len(found)), [len(scale.mean) for scale in found])
+    unit = [view == i for i, scale in enumerate(found) if scale.name == "unit"]
+    return Standardise(
+        torch.from_numpy(np.concatenate([scale.mean for scale in found])),
+        torch.from_numpy(np.concatenate([scale.divisor for scale in found])),
+        torch.from_numpy(np.stack(unit).astype(np.float32)) if unit else None,
+    )
 
 
 def array_trunk(scale: Standardise, width: int, hidden: tuple[int, ...]) -> tuple[nn.Module, int]:
