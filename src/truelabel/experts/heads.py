@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -39,26 +39,53 @@ class FoldHeads(nn.Module):
         self.last = nn.Parameter(torch.empty(folds, hidden, n_classes).uniform_(-1, 1) / math.sqrt(hidden))
         self.last_bias = nn.Parameter(torch.zeros(folds, 1, n_classes))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Logits (folds, n, c) of x (folds, n, d), or of one x (n, d) for all folds."""
+    def forward(self, x: Tensor, dropout: tuple[float, float] = (0.0, 0.0)) -> Tensor:
+        """Logits (folds, n, c) of x (folds, n, d), or of one x (n, d) for all folds.
+
+        `dropout` is the share of the inputs and of the hidden units that is left out, at random.
+        """
         if x.ndim == 2:
             x = x.expand(len(self.first), *x.shape)
-        hidden = torch.relu(torch.baddbmm(self.first_bias, x, self.first))
-        return torch.baddbmm(self.last_bias, hidden, self.last)
+        inputs, units = dropout
+        hidden = torch.relu(torch.baddbmm(self.first_bias, functional.dropout(x, inputs), self.first))
+        return torch.baddbmm(self.last_bias, functional.dropout(hidden, units), self.last)
 
 
 @dataclass(frozen=True)
 class HeadSettings:
-    """How the heads are trained."""
+    """How the heads are trained.
+
+    Attributes
+    ----------
+    hidden : int
+        Hidden units of a head.
+    dropout : (float, float)
+        Share of the inputs and of the hidden units that a step leaves out, where a head has more weights on its inputs
+        than instances to learn from, so that it could learn these by heart. It then has more units, so that as many as
+        `hidden` are left. The usual shares (Srivastava et al., 2014).
+    epochs, batch_size, learning_rate, weight_decay, least_steps
+        Of Adam.
+    patience : int
+        Epochs without a better likelihood out of fold after which a head stops.
+    swaps_rate : float
+        Learning rate of the chances that labels are swapped.
+    """
 
     hidden: int = 128
+    dropout: tuple[float, float] = (0.2, 0.5)
     epochs: int = 15
     batch_size: int = 128
     learning_rate: float = 2e-3
     weight_decay: float = 1e-4
     least_steps: int = 300
-    patience: int = 3  # epochs without a better likelihood out of fold
-    swaps_rate: float = 2e-2  # learning rate of the chances that labels are swapped
+    patience: int = 3
+    swaps_rate: float = 2e-2
+
+    def for_data(self, instances: int, width: int) -> HeadSettings:
+        """Return the settings for so many instances and inputs: with dropout and more units, or without."""
+        if self.hidden * width <= instances:
+            return replace(self, dropout=(0.0, 0.0))
+        return replace(self, hidden=round(self.hidden / (1 - self.dropout[1])))
 
 
 class Foretold(NamedTuple):
@@ -117,6 +144,7 @@ def out_of_fold(
     per_epoch = max(1, shortest // batch)
     epochs = max(settings.epochs, math.ceil(settings.least_steps / per_epoch))
     patience = max(settings.patience, math.ceil(PATIENT_STEPS / per_epoch))
+    settings = settings.for_data(shortest, x.shape[1])
     plain = _Learning(FoldHeads(folds, x.shape[1], settings.hidden, n_classes).to(device), settings)
     through: _Learning | None = None
     learning, certain = [plain], False
@@ -179,7 +207,7 @@ class _Learning:
         """Learn for an epoch: the rows of each fold, in their order."""
         for start in range(0, orders.shape[1], batch):
             picked = orders[:, start : start + batch]
-            said = torch.log_softmax(self.heads(x[picked]), dim=-1).flatten(0, 1)
+            said = torch.log_softmax(self.heads(x[picked], self.settings.dropout), dim=-1).flatten(0, 1)
             loss = functional.nll_loss(said if self.swaps is None else self.swaps(said), y[picked].flatten())
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
