@@ -64,12 +64,15 @@ class Likeliest:
         The exponent of p(y | x) that goes with T.
     by_form : bool
         Whether labels that it was not fitted to are clearly likelier by it.
+    even : bool
+        Whether that is not so, but wrong labels are spread evenly, so that the surest instances show T.
     """
 
     transition: Array
     shares: Array
     sharpness: float
     by_form: bool = False
+    even: bool = False
 
     def log_likelihood(self, foretold: Floats, labels: Ints, swapped: Swapped | None = None) -> Floats:
         """Return log p of each label."""
@@ -129,8 +132,9 @@ def least_noise(
     least = replace(_fitted(transition, *everything), by_form=proven or clearly)
     if least.by_form or swapped is not None:
         return least
-    even = evenly_wrong(everything[0], everything[1], noise_rate(transition, least.shares))
-    return _fitted(counted, *everything) if even else least
+    if evenly_wrong(everything[0], everything[1], noise_rate(transition, least.shares)):
+        return replace(_fitted(counted, *everything), even=True)
+    return least
 
 
 def _noisier_classes(

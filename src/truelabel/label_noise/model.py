@@ -70,6 +70,8 @@ class LabelNoise:
     by_form : bool
         Whether the lower end is borne out by labels that it was not fitted to. If not, it rests on the surest instances
         being of their class.
+    even : bool
+        Whether wrong labels are spread evenly, which the surest instances then show.
     fixed : bool
         Whether T was given, and is not in question.
     settings : NoiseSettings
@@ -81,6 +83,7 @@ class LabelNoise:
     shares: Array
     checked: Array
     by_form: bool = True
+    even: bool = False
     fixed: bool = False
     settings: NoiseSettings = field(default_factory=NoiseSettings)
 
@@ -123,7 +126,8 @@ class LabelNoise:
         part = None if swapped is None else swapped[rows]
         upper = contradicted(denoise(foretold[rows], found.transition), labels[rows], part)
         c = foretold.shape[1]
-        noise = cls(found.transition, upper, found.shares, np.zeros((c, c)), found.by_form, settings=settings)
+        none = np.zeros((c, c))
+        noise = cls(found.transition, upper, found.shares, none, found.by_form, found.even, settings=settings)
         return noise if trusted is None else noise.check(trusted, labels, weights)
 
     @classmethod
@@ -174,6 +178,11 @@ class LabelNoise:
     def is_proven(self) -> bool:
         """Whether anything proves that labels are wrong."""
         return self.evidence != "the surest instances"
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether anything but weak features would explain the noise at the lower end."""
+        return self.is_proven or self.even
 
     @property
     def shows_in_labels(self) -> bool:

@@ -141,7 +141,8 @@ def _belief(
         named = _named(given, panel, weights[:-1] if joined else weights, believer.labels)
     noise, swapped = believer.noise, believer.swapped
     transition = over_all(noise.transition, foretold, swapped)
-    proven = noise_rate(over_all(noise.proven, foretold, swapped), noise.shares)
+    supported = noise.is_supported or swapped is not None
+    proven = noise_rate(over_all(noise.proven, foretold, swapped), noise.shares) if supported else 0.0
     return Belief(
         believed,
         reliance=reliance / loud if named is None else named.weight,
@@ -149,7 +150,7 @@ def _belief(
         own_word=1.0 if outside else reliance / loud,
         scales={name: vote.scale for name, vote in panel.votes.items()},
         start={name: (head, by_view[name] / loud) for name, head in panel.heads.items()},
-        pace=min(1.0, (proven / settings.full_pace) ** 2),
+        pace=float(np.clip((proven / settings.full_pace) ** 2, settings.least_pace, 1.0)),
         withheld=witness.withheld,
         noise=noise,
         swapped=swapped,

@@ -32,6 +32,9 @@ class Settings:
     full_pace : float
         Proven noise from which the network learns at its full rate; below, the rate falls with its square, as the share
         of instances does that are wrong and whose neighbours are, too.
+    least_pace : float
+        ... but no lower than this share of the full rate. Each head it starts from has not seen a fifth of the labels;
+        a hundredth of the rate is enough to learn from these, and too little to learn wrong ones by heart.
     shown : float
         Trust from which the network sees what the classifier says of instances whose labels it has seen, where it also
         has others.
@@ -45,4 +48,5 @@ class Settings:
     rounds: int = 3
     trust: str = "judged"
     full_pace: float = 0.2
+    least_pace: float = 0.01
     shown: float = 0.5
