@@ -47,6 +47,13 @@ def review(
         str, typer.Option(help="The address to listen on; by default only this machine reaches the page.")
     ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    reviewer: Annotated[
+        str,
+        typer.Option(
+            help="Your name, which is kept with each decision; by default what you say on the page.",
+            show_default=False,
+        ),
+    ] = "",
     export: Annotated[
         Path | None, typer.Option(help="Write the decisions here (.csv or .parquet) instead of showing the page.")
     ] = None,
@@ -90,6 +97,8 @@ def review(
 
     Example: truelabel review cleaned --threshold 0.5 --port 8080 --no-browser
 
+    Example: truelabel review cleaned --host 0.0.0.0 --reviewer Anna
+
     Example: truelabel review cleaned --export decisions.csv --corrected corrected.parquet
 
     Example: truelabel review photos-cleaned --copy-to photos-final
@@ -99,8 +108,10 @@ def review(
     from truelabel.labels.correct import rule_named
     from truelabel.labels.files import check_table_path
     from truelabel.raw.decided import check_images
+    from truelabel.review.decisions import reviewer_name
     from truelabel.writing import check_target
 
+    named_reviewer = reviewer_name(reviewer)
     for path in (export, corrected):
         if path is not None:
             check_target(check_table_path(path), reads=[where, images, table, decisions], overwrite=overwrite)
@@ -142,6 +153,7 @@ def review(
         host=host,
         browser=browser,
         device=device,
+        reviewer=named_reviewer,
     )
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from fastapi import FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
 
-from truelabel.review.guard import Guard
+from truelabel.review.decisions import ConflictError
+from truelabel.review.guard import LOOPBACK, Guard
 from truelabel.review.instances import Instances, add_images, cut
 from truelabel.review.learning import Background, counted, learn, suspects
+from truelabel.review.messages import Decide, Show, Undo
 from truelabel.review.nearest import Nearest
-from truelabel.review.requests import LARGEST_ROW, Tab, add_refusals
+from truelabel.review.requests import LARGEST_ROW, add_refusals
 from truelabel.review.static_files import add_static
 
 if TYPE_CHECKING:
@@ -27,26 +28,13 @@ if TYPE_CHECKING:
     from truelabel.labels.examined import Examined
     from truelabel.review.decisions import Decisions
 
-STATIC = ("review.css", "review.js", "server.js", "instance.js", "chooser.js", "icon.svg")
+STATIC = (
+    *("review.css", "review.js", "state.js", "loading.js", "order.js", "card.js", "deciding.js", "learning.js"),
+    *("reviewer.js", "server.js", "instance.js", "chooser.js", "icon.svg"),
+)
 BRIEF = 160  # characters of a neighbour's text that are shown
 PROBABLE = 5  # classes that are listed with their probabilities
 TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
-
-
-class Decide(BaseModel):
-    """A decision as the page sends it; no label means: skip."""
-
-    row: Annotated[int, Field(ge=0, le=LARGEST_ROW)]
-    label: Annotated[int, Field(ge=0, le=LARGEST_ROW)] | None
-    tab: Tab
-    since: Annotated[int, Field(ge=0, le=LARGEST_ROW)] = 0
-
-
-class Undo(BaseModel):
-    """That the last decision of a tab is to be undone."""
-
-    tab: Tab
-    since: Annotated[int, Field(ge=0, le=LARGEST_ROW)] = 0
 
 
 @dataclass(frozen=True)
@@ -91,6 +79,8 @@ class Review:
         How many suspects; all by default.
     device : str, default "auto"
         Where to learn from decisions.
+    reviewer : str, optional
+        The name of the person at this machine.
     """
 
     def __init__(
@@ -102,8 +92,9 @@ class Review:
         threshold: float | None = None,
         most: int | None = None,
         device: str = "auto",
+        reviewer: str = "",
     ) -> None:
-        self.decisions, self.folder, self.device = decisions, folder, device
+        self.decisions, self.folder, self.device, self.reviewer = decisions, folder, device, reviewer
         self.threshold, self.most = threshold, most
         listed = suspects(examined, decisions, threshold, most)
         self.shown = Shown(examined, listed, examined.found.suggested, Nearest(examined))
@@ -159,24 +150,50 @@ class Review:
         return {"row": row, "label": int(self.labels[row]), "brief": cut(brief, BRIEF)}
 
     def decide(self, said: Decide) -> dict[str, Any]:
-        """Record a decision and return what changed since the page last asked."""
+        """Record a decision; return what the page shows next, and what changed since it last asked.
+
+        Where another person has decided since this one looked, nothing is recorded, and `conflict` is what stands.
+        """
         self.require(said.row)
         shown = self.shown
         if said.label is not None and said.label >= len(shown.examined.found.class_names):
             raise HTTPException(422, f"There is no class {said.label}.")
-        decision = self.decisions.decide(
-            said.row,
-            said.label,
-            given=int(self.labels[said.row]),
-            suggested=int(shown.suggested[said.row]),
-            id=self.ids[said.row],
-            tab=said.tab,
-        )
-        return {"row": said.row, "decision": decision} | self.changes(said.since)
+        answer: dict[str, Any] = {"row": said.row}
+        try:
+            answer["decision"] = self.decisions.decide(
+                said.row,
+                said.label,
+                given=int(self.labels[said.row]),
+                suggested=int(shown.suggested[said.row]),
+                id=self.ids[said.row],
+                tab=said.tab,
+                reviewer=said.reviewer,
+                seen=said.seen,
+            )
+            answer["next"] = self._held(said.tab, said.next, said.since)
+        except ConflictError as error:
+            answer["conflict"] = asdict(error.standing)
+        return answer | self.changes(said.since)
 
     def undo(self, said: Undo) -> dict[str, Any]:
         """Undo a tab's last decision and return what changed since the page last asked."""
-        return {"row": self.decisions.undo(said.tab)} | self.changes(said.since)
+        return {"row": self.decisions.undo(said.tab, said.reviewer)} | self.changes(said.since)
+
+    def show(self, said: Show) -> dict[str, Any]:
+        """Return which of the wanted instances the tab may show, and what changed since it last asked."""
+        since = said.since if said.undecided else None
+        return {"next": self._held(said.tab, said.rows, since)} | self.changes(said.since)
+
+    def _held(self, tab: str, wanted: list[int], since: int | None) -> int | None:
+        """Return the first of the wanted instances that nobody else has, or None.
+
+        A file that is locked for too long does not undo the decision that came before: then nothing is held.
+        """
+        try:
+            held = self.decisions.hold(tab, wanted, since=since)
+        except sqlite3.Error:
+            return None
+        return held[0] if held else None
 
     def changes(self, since: int) -> dict[str, Any]:
         """Return the version of the decisions, what changed after another, and how many times was learned."""
@@ -224,7 +241,7 @@ def application(review: Review, token: str, host: str = "127.0.0.1") -> Guard:
     """Return the page as an ASGI application behind its guard."""
     app = FastAPI(title="truelabel review", openapi_url=None, docs_url=None, redoc_url=None)
     add_static(app, "review.html", STATIC)
-    _add_data(app, review)
+    _add_data(app, review, shared=host.lower() not in LOOPBACK)
     add_images(app, review.instances, review.require)
     _add_decisions(app, review)
     _add_learning(app, review)
@@ -233,10 +250,11 @@ def application(review: Review, token: str, host: str = "127.0.0.1") -> Guard:
     return Guard(app, token, host)
 
 
-def _add_data(app: FastAPI, review: Review) -> None:
+def _add_data(app: FastAPI, review: Review, *, shared: bool) -> None:
     @app.get("/suspects")
-    def suspects() -> Response:
-        return JSONResponse(review.overview())
+    def suspects(request: Request) -> Response:
+        here = request.client is not None and request.client.host in LOOPBACK
+        return JSONResponse(review.overview() | {"shared": shared, "reviewer": review.reviewer if here else ""})
 
     @app.get("/item/{row:int}")
     def item(row: int) -> Response:
@@ -251,6 +269,10 @@ def _add_decisions(app: FastAPI, review: Review) -> None:
     @app.post("/undo")
     def undo(said: Undo) -> Response:
         return JSONResponse(review.undo(said))
+
+    @app.post("/show")
+    def show(said: Show) -> Response:
+        return JSONResponse(review.show(said))
 
     @app.get("/changes")
     def changes(since: Annotated[int, Query(ge=0, le=LARGEST_ROW)] = 0) -> Response:
