@@ -12,6 +12,7 @@ import pytest
 from truelabel.labels.examined import Examined
 from truelabel.review import Decisions, holds
 from truelabel.review.decisions import ConflictError, Standing, reviewer_name
+from truelabel.review.deliver import decided_in, unusable
 
 Make = Callable[..., Examined]
 
@@ -321,3 +322,55 @@ def test_what_was_decided_meanwhile_is_passed_over(decided: Decisions) -> None:
     decided.decide(3, 1, given=1, suggested=2, tab="one")
     assert decided.hold("two", [3, 4], since=before) == [4]
     assert decided.hold("two", [3, 4], since=decided.changes()[0]) == [3]
+
+
+def without_label(decided: Decisions) -> None:
+    """Decide about the first six instances: three have no label, two are of a new class, one is a dog."""
+    for row, verdict in enumerate(("none", "ambiguous", "several")):
+        assert decided.decide(row, None, given=1, suggested=2, verdict=verdict) == verdict
+    assert decided.decide(3, None, given=1, suggested=2, new_class="Sofa  bed ") == "new class"
+    assert decided.decide(4, None, given=1, suggested=2, new_class="sofa bed") == "new class"
+    decided.decide(5, 1, given=1, suggested=2)
+
+
+def test_instances_may_have_no_label_or_one_of_a_new_class(made_up: Make, decided: Decisions) -> None:
+    without_label(decided)
+    table = decided.table()
+    assert table["decision"].tolist() == ["none", "ambiguous", "several", "new class", "new class", "keep"]
+    assert table["label"].tolist() == [None, None, None, "Sofa bed", "Sofa bed", "dog"]
+    assert decided.trusted()[0].tolist() == [5]
+    assert unusable(decided_in(decided)).tolist() == [0, 1, 2, 3, 4]
+    corrected = decided.corrected(made_up(12).found)
+    assert corrected["corrected"].isna().tolist() == [True] * 3 + [False] * 9
+    assert corrected["corrected"].tolist()[3:6] == ["Sofa bed", "Sofa bed", "dog"]
+    assert corrected["changed"].tolist()[:5] == [True] * 5
+
+
+def test_numbered_classes_may_have_new_ones_beside_them(made_up: Make, tmp_path: Path) -> None:
+    examined = made_up(12, names=None)
+    with Decisions.of(examined, tmp_path / "d.sqlite") as decided:
+        decided.decide(0, None, given=1, suggested=2, verdict="none")
+        corrected = decided.corrected(examined.found)["corrected"]
+        assert corrected.dtype == "Int64"
+        assert corrected.isna().tolist() == [True] + [False] * 11
+        decided.decide(1, None, given=1, suggested=2, new_class="sofa")
+        assert decided.table()["label"].tolist() == [None, "sofa"]
+        assert decided.corrected(examined.found)["corrected"].tolist()[:3] == [
+            None,
+            "sofa",
+            str(examined.found.labels[2]),
+        ]
+
+
+@pytest.mark.parametrize("name", ["", "  ", "nan", "N/A", "..", "a/b", "x" * 61, "a\x07b"])
+def test_a_new_class_has_a_name_that_a_file_can_hold(decided: Decisions, name: str) -> None:
+    with pytest.raises(ValueError, match="a class cannot be called"):
+        decided.decide(0, None, given=1, suggested=2, new_class=name)
+    assert len(decided) == 0
+
+
+def test_a_new_class_is_none_of_the_classes_and_a_decision_says_one_thing(decided: Decisions) -> None:
+    with pytest.raises(ValueError, match="DOG is not new: there is a class dog; give that label instead"):
+        decided.decide(0, None, given=1, suggested=2, new_class="DOG")
+    with pytest.raises(ValueError, match="pass one of them"):
+        decided.decide(0, 1, given=1, suggested=2, verdict="none")

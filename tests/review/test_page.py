@@ -127,6 +127,51 @@ def test_every_key_does_what_the_help_says(page: Page, images: tuple[str, Path],
     assert page.inner_text("#progress") == "4 of 20 decided, 1 skipped"
 
 
+def test_what_has_no_single_label_is_said_by_keyboard_alone(
+    page: Page, images: tuple[str, Path], ranked: pd.DataFrame
+) -> None:
+    rows, path = ranked.index.tolist(), images[1]
+    assert press(page, "n", "c", "m") == rows[3]
+    page.keyboard.press("w")
+    sync_api.expect(page.locator("#choose-title")).to_have_text("What is the new class called?")
+    page.keyboard.press("Enter")
+    assert page.is_visible("#choose")
+    page.keyboard.type("Sofa  bed")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#item[data-row='{rows[4]}']")
+    assert page.inner_text("#said") == "New class Sofa bed"
+    page.keyboard.press("w")
+    page.keyboard.type("so")
+    assert page.locator("#options li").all_inner_texts() == ["sonew class", "Sofa bed"]
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#item[data-row='{rows[5]}']")
+    page.keyboard.press("w")
+    page.keyboard.type("CAT")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#item[data-row='{rows[6]}']")
+    decided = kept(path)
+    assert [decided[row] for row in rows[:5]] == [
+        ("none", None),
+        ("ambiguous", None),
+        ("several", None),
+        ("new class", "Sofa bed"),
+        ("new class", "Sofa bed"),
+    ]
+    assert decided[rows[5]][1] == "cat"
+    assert page.inner_text("#progress") == "6 of 20 decided"
+    page.keyboard.press("w")
+    page.keyboard.type("a/b")
+    page.keyboard.press("Enter")
+    sync_api.expect(page.locator("#trouble")).to_contain_text("Not saved. a class cannot be called 'a/b'")
+    assert len(kept(path)) == 6
+    assert press(page, "ArrowLeft", "ArrowLeft", "ArrowLeft") == rows[3]
+    assert page.inner_text("#standing").startswith("New class Sofa bed · ")
+    assert press(page, "ArrowLeft") == rows[2]
+    assert page.inner_text("#standing").startswith("Several classes · ")
+    assert violations(page) == []
+
+
 def test_buttons_do_the_same(page: Page, images: tuple[str, Path], ranked: pd.DataFrame) -> None:
     rows = ranked.index.tolist()
     for k, button in enumerate(("#accept", "#keep", "#skip", "#likely li:nth-child(1) button", "#forth")):
@@ -385,7 +430,7 @@ def test_decisions_are_applied_while_one_goes_on_and_every_tab_ranks_the_rest_an
         other = tabs.open(address, page.context)
         page.bring_to_front()
         apply_by_keyboard(page)
-        assert page.inner_text("#learning") == "Nothing is decided yet; decide about some labels first."
+        assert page.inner_text("#learning") == "No label is decided yet; decide about some labels first."
         assert press(page, "a", "a", "a", "k") == rows[5]  # rows[1] is on show in the other tab
         places = boxes(page)
         apply_by_keyboard(page)

@@ -280,6 +280,10 @@ def test_only_who_sits_at_this_machine_has_the_name_of_the_command(folders: dict
 @pytest.mark.parametrize(
     "said",
     [
+        {"row": 0, "label": 1, "tab": "one", "verdict": "none"},
+        {"row": 0, "label": None, "tab": "one", "verdict": "perhaps"},
+        {"row": 0, "label": None, "tab": "one", "new_class": "dog"},
+        {"row": 0, "label": None, "tab": "one", "new_class": "../x"},
         {"row": 0, "label": 1, "tab": "one", "reviewer": "x" * 61},
         {"row": 0, "label": 1, "tab": "one", "reviewer": "two\nlines"},
         {"row": 0, "label": 1, "tab": "one", "next": [1] * 501},

@@ -184,8 +184,11 @@ def _correct(
         write_table(table, out)
         print(f"All {len(table):,} labels, {changed:,} of them changed: {out}")
     if copy_to is not None:
-        copy_images(check_images(examined, copy_to), final, copy_to)
-        print(f"{len(examined):,} images by final label, {changed:,} of them in another folder: {copy_to}")
+        copied = copy_images(check_images(examined, copy_to), final, copy_to)
+        moved = int(((final.names != "") & (final.labels != examined.found.labels)).sum())
+        print(f"{copied:,} images by final label, {moved:,} of them in another folder: {copy_to}")
+        if copied < len(examined):
+            print(f"{len(examined) - copied:,} images have no label and are not there.")
     if folder is not None:
         _renew_corrected(folder, examined, decided)
 

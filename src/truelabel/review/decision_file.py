@@ -39,7 +39,10 @@ CREATE VIEW standing AS
 PRAGMA application_id = {FORMAT};
 """
 # What files of earlier versions do not have. Those versions can still read and write a file that has it.
-LATER_COLUMNS = {"reviewer": "TEXT NOT NULL DEFAULT ''"}
+LATER_COLUMNS = {
+    "reviewer": "TEXT NOT NULL DEFAULT ''",
+    "new_class": "TEXT",
+}
 HELD = "CREATE TABLE IF NOT EXISTS held (row INTEGER PRIMARY KEY, tab TEXT NOT NULL, until REAL NOT NULL)"
 
 

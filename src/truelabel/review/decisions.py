@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from truelabel.arrays import Array, Ints
+from truelabel.labels.final import NEW_CLASS
+from truelabel.raw.reading import is_missing
+from truelabel.raw.spelling import spelled
 from truelabel.review.decision_file import DecisionFile, make
 from truelabel.review.holds import hold
 
@@ -24,9 +27,10 @@ if TYPE_CHECKING:
     from truelabel.labels.examined import Examined
     from truelabel.labels.issues import LabelIssues
 
-Kind = Literal["accept", "keep", "other", "skip"]
-LONGEST_NAME = 60  # characters of a reviewer's name
-STANDING = "standing.row, decision, label, at, tab, reviewer, seq"
+Verdict = Literal["none", "ambiguous", "several"]
+Kind = Literal["accept", "keep", "other", "skip", "none", "ambiguous", "several", "new class"]
+LONGEST_NAME = 60  # characters of a reviewer's name, and of a new class's
+STANDING = "standing.row, decision, label, at, tab, reviewer, seq, new_class"
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,15 @@ class Standing:
     row : int
         The instance's row number.
     decision : str or None
-        "accept", "keep", "other" or "skip"; None where nothing stands.
+        A word, as `Decisions.decide` returns it; None where nothing stands.
     label : int or None
         The class that it is, if it has one.
     when, tab, reviewer : str or None
         When it was decided, in which tab, and by whom; the name is empty where the person gave none.
     seq : int or None
         The number of the decision in the file.
+    new_class : str or None
+        The name of the class that it is, if that is a new one.
     """
 
     row: int
@@ -54,6 +60,7 @@ class Standing:
     tab: str | None
     reviewer: str | None
     seq: int | None
+    new_class: str | None = None
 
 
 class ConflictError(Exception):
@@ -107,6 +114,8 @@ class Decisions(DecisionFile):
         *,
         given: int,
         suggested: int,
+        verdict: Verdict | None = None,
+        new_class: str | None = None,
         id: Any = None,
         tab: str = "",
         reviewer: str = "",
@@ -119,9 +128,13 @@ class Decisions(DecisionFile):
         row : int
             The instance's row number.
         label : int or None
-            The class that it is; None to skip the instance.
+            The class that it is; None to skip the instance, or with one of the next two.
         given, suggested : int
             Its given label and the suggested one, as class indices.
+        verdict : {"none", "ambiguous", "several"}, optional
+            Why it has no label: no class fits, nobody can tell which, several classes fit.
+        new_class : str, optional
+            The name of the class that it is, if that is none of the classes.
         id : optional
             Its name; the row number by default.
         tab : str
@@ -136,18 +149,24 @@ class Decisions(DecisionFile):
         Returns
         -------
         str
-            "keep" where the label is the given one, "accept" where it is the suggested one, else "other"; or "skip".
+            "keep" where the label is the given one, "accept" where it is the suggested one, else "other"; "skip"; the
+            verdict; or "new class".
         """
         if label is not None and not 0 <= label < len(self.class_names):
             raise ValueError(f"there is no class {label}; the classes are 0 to {len(self.class_names) - 1}.")
-        decision, who = _kind(label, given, suggested), reviewer_name(reviewer)
-        values = (row, row if id is None else id, given, suggested, decision, label, _now(), tab, who)
+        if sum(one is not None for one in (label, verdict, new_class)) > 1:
+            raise ValueError("a decision is a label, a verdict or a new class; pass one of them.")
+        name = None if new_class is None else new_class_name(new_class, self.class_names)
+        decision: Kind = NEW_CLASS if name is not None else verdict or _kind(label, given, suggested)
+        who = reviewer_name(reviewer)
         with self._writing() as file:
             if seen is not None:
                 _require_unchanged(file, row, seen, tab)
+            name = None if name is None else _as_named_before(file, name)
+            values = (row, row if id is None else id, given, suggested, decision, label, _now(), tab, who, name)
             file.execute(
-                "INSERT INTO log (row, id, given, suggested, decision, label, at, tab, reviewer)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO log (row, id, given, suggested, decision, label, at, tab, reviewer, new_class)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             )
         return decision
@@ -199,9 +218,9 @@ class Decisions(DecisionFile):
         Returns
         -------
         pandas.DataFrame
-            `id`; `given` and `suggested` label; `decision` ("accept", "keep", "other" or "skip"); `label`, what the
-            person says it is (missing where skipped); `when`, in UTC; `reviewer`, who decided (empty where the person
-            gave no name). The index is the instance's row number.
+            `id`; `given` and `suggested` label; `decision`, as `decide` returns it; `label`, what the person says it
+            is (the name of a new class, too; missing where it was skipped or has no label); `when`, in UTC;
+            `reviewer`, who decided (empty where the person gave no name). The index is the instance's row number.
         """
         with self._readable():
             return self._table()
@@ -210,12 +229,14 @@ class Decisions(DecisionFile):
         import pandas as pd
 
         entries = self._read(
-            "SELECT row, id, given, suggested, decision, label, at, reviewer FROM standing ORDER BY seq"
+            "SELECT row, id, given, suggested, decision, label, at, reviewer, new_class FROM standing ORDER BY seq"
         )
-        columns = list(zip(*entries, strict=True)) or [()] * 8
+        columns = list(zip(*entries, strict=True)) or [()] * 9
         numbered = not isinstance(self.class_names[0], str)
-        dtype: Any = "Int64" if numbered else object
-        label = [None if index is None else self.class_names[index] for index in columns[5]]
+        dtype: Any = "Int64" if numbered and not any(columns[8]) else object
+        label = [
+            new if index is None else self.class_names[index] for index, new in zip(columns[5], columns[8], strict=True)
+        ]
         return pd.DataFrame(
             {
                 "id": list(columns[1]),
@@ -252,19 +273,14 @@ class Decisions(DecisionFile):
         -------
         pandas.DataFrame
             `id`, `given`, `corrected`, `changed` (whether the two differ) and `decision` (empty where there is none).
-            Where nobody decided, the given label stands.
+            Where nobody decided, the given label stands; what has no label is missing.
         """
-        from truelabel.labels.issues import titles
+        from truelabel.labels.correct import correct_labels
+        from truelabel.labels.final import final_labels
+        from truelabel.review.deliver import decided_in
 
-        rows, chosen = self.trusted()
-        labels = found.labels.copy()
-        labels[rows] = chosen
-        table = found.table.sort_index()[["id", "given"]].copy()
-        table["corrected"] = titles(found.class_names)[labels]
-        table["changed"] = labels != found.labels
-        decided = {int(row): decision for row, decision in self._read("SELECT row, decision FROM standing")}
-        table["decision"] = [decided.get(row, "") for row in range(len(labels))]
-        return table
+        final = final_labels(found, correct_labels(found, rule="none"), decided_in(self))
+        return final.listed(found).drop(columns="reason")
 
     def __enter__(self) -> Decisions:
         return self
@@ -296,12 +312,31 @@ def reviewer_name(text: str) -> str:
     return name
 
 
+def new_class_name(text: str, class_names: Sequence[Any]) -> str:
+    """Return the name of a new class without spaces around it, or say why it cannot be one."""
+    name = " ".join(text.split())
+    if is_missing(name) or len(name) > LONGEST_NAME or not name.isprintable() or not name.strip(".") or "/" in name:
+        raise ValueError(
+            f"a class cannot be called {text!r}; take a name of {LONGEST_NAME} letters at most, on one line, without /."
+        )
+    same = next((one for one in class_names if spelled(str(one)) == spelled(name)), None)
+    if same is not None:
+        raise ValueError(f"{name} is not new: there is a class {same}; give that label instead.")
+    return name
+
+
+def _as_named_before(file: sqlite3.Connection, name: str) -> str:
+    """Return a new class's name as somebody spelled it first, if that differs only by case or white space."""
+    names = file.execute("SELECT new_class FROM log WHERE new_class IS NOT NULL GROUP BY new_class ORDER BY MIN(seq)")
+    return next((str(one) for (one,) in names if spelled(str(one)) == spelled(name)), name)
+
+
 def _require_unchanged(file: sqlite3.Connection, row: int, seen: int, tab: str) -> None:
     """Refuse a decision about an instance of which the person has not seen what stands."""
     query = f"SELECT {STANDING} FROM standing WHERE row = ?"
     found = file.execute(query, (row,)).fetchone()
     if found is None and seen:
-        query = "SELECT row, NULL, NULL, at, tab, reviewer, 0 FROM log WHERE undoes = ?"
+        query = "SELECT row, NULL, NULL, at, tab, reviewer, 0, NULL FROM log WHERE undoes = ?"
         found = file.execute(query, (seen,)).fetchone()
     if found is not None and (now := Standing(*found)).seq != seen and now.tab != tab:
         raise ConflictError(now)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
-from truelabel.review.decisions import LONGEST_NAME, reviewer_name
+from truelabel.review.decisions import LONGEST_NAME, Verdict, reviewer_name
 from truelabel.review.requests import LARGEST_ROW, Tab
 
 MOST_WANTED = 500  # rows that one message names
@@ -34,7 +34,7 @@ class Show(FromTab):
 
 
 class Decide(FromTab):
-    """A decision; no label means: skip.
+    """A decision: a label, a verdict or a new class; none of them means: skip.
 
     `seen` is the number of the decision that stood when the person looked, 0 for none; `next` are the instances that
     the page would like to show after it.
@@ -42,8 +42,17 @@ class Decide(FromTab):
 
     row: Number
     label: Number | None
+    verdict: Verdict | None = None
+    new_class: Annotated[str, Field(max_length=4 * LONGEST_NAME)] | None = None
     seen: Number = 0
     next: Rows = []
+
+    @model_validator(mode="after")
+    def one_of_them(self) -> Decide:
+        """Refuse a decision that says two things."""
+        if sum(one is not None for one in (self.label, self.verdict, self.new_class)) > 1:
+            raise ValueError("one of label, verdict and new_class")
+        return self
 
 
 class Undo(FromTab):

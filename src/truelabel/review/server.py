@@ -12,7 +12,8 @@ import numpy as np
 from fastapi import FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from truelabel.review.decisions import ConflictError
+from truelabel.review.decisions import ConflictError, new_class_name
+from truelabel.review.deliver import decided_in
 from truelabel.review.guard import LOOPBACK, Guard
 from truelabel.review.instances import Instances, add_images, cut
 from truelabel.review.learning import Background, counted, learn, suspects
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from truelabel.arrays import Ints
     from truelabel.labels.examined import Examined
+    from truelabel.labels.final import Decided
     from truelabel.review.decisions import Decisions
 
 STATIC = (
@@ -156,8 +158,14 @@ class Review:
         """
         self.require(said.row)
         shown = self.shown
-        if said.label is not None and said.label >= len(shown.examined.found.class_names):
+        names = shown.examined.found.class_names
+        if said.label is not None and said.label >= len(names):
             raise HTTPException(422, f"There is no class {said.label}.")
+        if said.new_class is not None:
+            try:
+                new_class_name(said.new_class, names)
+            except ValueError as error:
+                raise HTTPException(422, str(error)) from None
         answer: dict[str, Any] = {"row": said.row}
         try:
             answer["decision"] = self.decisions.decide(
@@ -165,6 +173,8 @@ class Review:
                 said.label,
                 given=int(self.labels[said.row]),
                 suggested=int(shown.suggested[said.row]),
+                verdict=said.verdict,
+                new_class=said.new_class,
                 id=self.ids[said.row],
                 tab=said.tab,
                 reviewer=said.reviewer,
@@ -204,9 +214,10 @@ class Review:
         """Begin to learn from what is decided by now, and return how that stands."""
         rows, labels = self.decisions.trusted()
         if not len(rows):
-            raise HTTPException(422, "Nothing is decided yet; decide about some labels first.")
+            raise HTTPException(422, "No label is decided yet; decide about some labels first.")
+        decided = decided_in(self.decisions)
         said = f"Learning from {counted(len(rows), 'decision')}…"
-        if not self.learning.start(lambda: self._learn(rows, labels), said):
+        if not self.learning.start(lambda: self._learn(rows, labels, decided), said):
             raise HTTPException(409, "Decisions are being learned from already; wait until that is done.")
         return self.applied()
 
@@ -215,7 +226,7 @@ class Review:
         state, said = self.learning.stands
         return {"state": state, "said": said, "learned": self.shown.learned}
 
-    def _learn(self, rows: Ints, labels: Ints) -> str:
+    def _learn(self, rows: Ints, labels: Ints, decided: Decided) -> str:
         before = self.shown
         refined, said = learn(
             before.examined,
@@ -223,6 +234,7 @@ class Review:
             labels,
             folder=self.folder,
             threshold=self.threshold,
+            decided=decided,
             device=self.device,
             progress=False,
         )

@@ -63,8 +63,16 @@ export function whoAnd({ tab: where, reviewer }) {
   return reviewer && reviewer !== state.reviewer ? `${reviewer}: ` : "In another tab, or earlier: ";
 }
 
-export function sentence({ decision, label }) {
-  if (decision === "skip") return "skipped";
+const WITHOUT_CLASS = {
+  skip: "skipped",
+  none: "no class fits",
+  ambiguous: "cannot tell",
+  several: "several classes",
+};
+
+export function sentence({ decision, label, new_class: name }) {
+  if (decision in WITHOUT_CLASS) return WITHOUT_CLASS[decision];
+  if (decision === "new class") return `new class ${name}`;
   return `${{ accept: "accepted", keep: "kept", other: "labelled" }[decision]} ${state.data.classes[label]}`;
 }
 
@@ -103,23 +111,26 @@ function showNeighbours(view) {
   byId("near").hidden = !view.near.length;
   const counts = new Map();
   for (const { row, label, line, title } of view.near) {
-    const decided = state.standing.get(row)?.label ?? null;
-    const shown = decided ?? label;
-    counts.set(shown, (counts.get(shown) ?? 0) + 1);
-    title.textContent = state.data.classes[shown] + (decided === null ? "" : " ✓");
-    title.title = decided === null ? title.textContent : `${state.data.classes[shown]}, as decided`;
-    line.className = kindOf(shown);
+    const one = state.standing.get(row);
+    const decided = one !== undefined && one.decision !== "skip";
+    const name = decided ? nameIn(one) : state.data.classes[label];
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+    title.textContent = decided ? `${name} ✓` : name;
+    title.title = decided ? `${name}, as decided` : name;
+    line.className = kindOf(decided ? one.label : label);
   }
   const parts = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 4);
-  const named = parts.map(([label, count]) => `${count} ${state.data.classes[label]}`);
+  const named = parts.map(([name, count]) => `${count} ${name}`);
   byId("near-said").textContent = `Of the ${view.near.length} nearest, labelled: ${named.join(", ")}`;
   byId("neighbours").replaceChildren(...view.near.map(({ line }) => line));
 }
 
+const nameIn = ({ label, new_class: name }) => name ?? (label === null ? "no label" : state.data.classes[label]);
+
 export function showProgress() {
   const counts = tally();
   const all = state.data.rows.length;
-  const decided = counts.accept + counts.keep + counts.other;
+  const decided = counts.all - counts.skip;
   byId("bar-decided").style.width = `${(100 * decided) / all}%`;
   byId("bar-skipped").style.width = `${(100 * counts.skip) / all}%`;
   byId("bar").setAttribute("aria-valuemax", all);
@@ -131,10 +142,13 @@ export function showProgress() {
 
 export function showFinished() {
   const counts = tally();
-  const left = state.data.rows.length - counts.accept - counts.keep - counts.other - counts.skip;
+  const left = state.data.rows.length - counts.all;
+  const without = counts.none + counts.ambiguous + counts.several;
   byId("finished-title").textContent = left ? "Nothing more here" : "All done";
   byId("finished-text").textContent =
-    `${many(counts.accept)} accepted, ${many(counts.keep)} kept, ${many(counts.other)} given another label, ` +
+    `${many(counts.accept)} accepted, ${many(counts.keep)} kept, ` +
+    `${many(counts.other + counts["new class"])} given another label, ` +
+    (without ? `${many(without)} without a label, ` : "") +
     `${many(counts.skip)} skipped, ${many(left)} to do.`;
   const ways = [];
   const way = (text, show) => {

@@ -33,43 +33,56 @@ async function change(path, body) {
   }
 }
 
-export async function decide(label, seen = state.seen) {
+// What is said is { label }, { verdict } or { new_class }; nothing skips the suspect.
+export async function decide(said, seen = state.seen) {
   if (state.busy || state.current === null) return;
   const position = state.current;
   const row = state.data.rows[position];
   const wanted = nextFrom(position, WANTED);
-  const answer = await change("decide", { row, label, seen, next: wanted.map((k) => state.data.rows[k]) });
+  const answer = await change("decide", {
+    row,
+    label: null,
+    ...said,
+    seen,
+    next: wanted.map((k) => state.data.rows[k]),
+  });
   if (answer === null) return;
   if (answer.conflict) {
-    await settle(label, answer.conflict);
+    await settle(said, answer.conflict);
     return;
   }
-  say(capital(sentence({ decision: answer.decision, label })));
+  say(capital(sentence(state.standing.get(row) ?? { decision: answer.decision, ...said })));
   if (answer.next !== null) go(state.data.rows.indexOf(answer.next));
   else await goToFree(position);
 }
 
 // Shows what another person decided meanwhile; the decision made here counts only if it is confirmed.
-async function settle(label, conflict) {
+async function settle(said, conflict) {
   const { data, current } = state;
-  const mine = sentence({ decision: label === null ? "skip" : "other", label });
   showLabels();
   const who = conflict.reviewer || "Another person";
   byId("conflict-theirs").textContent =
     conflict.decision === null ? `${who} took a decision back` : `${who}: ${sentence(conflict)}`;
-  byId("conflict-mine").textContent = `You: ${mine}`;
-  byId("conflict-replace").firstChild.textContent = label === null ? "Skip it" : `Change it to ${data.classes[label]}`;
+  byId("conflict-mine").textContent = `You: ${sentence(intended(said))}`;
+  const name = said.new_class ?? data.classes[said.label];
+  byId("conflict-replace").firstChild.textContent = name === undefined ? "Take mine" : `Change it to ${name}`;
   byId("conflict").returnValue = "";
   byId("conflict").showModal();
   await new Promise((done) => byId("conflict").addEventListener("close", done, { once: true }));
   if (state.current !== current || state.data !== data) return;
   if (byId("conflict").returnValue === "replace") {
-    await decide(label, conflict.seq);
+    await decide(said, conflict.seq);
     return;
   }
   say(conflict.decision === null ? "Not decided" : `Left as it is: ${sentence(conflict)}`);
   await goToFree(current);
 }
+
+const intended = ({ label, verdict, new_class: name }) => ({
+  decision: name ? "new class" : (verdict ?? (label === undefined ? "skip" : "other")),
+  label,
+  new_class: name,
+});
 
 // Goes to the next suspect that nobody else has on show; to one that somebody has, where there is no other.
 export async function goToFree(position) {
@@ -105,7 +118,9 @@ async function hold(rows, undecided) {
 }
 
 byId("conflict").addEventListener("keydown", (event) => {
-  if (event.key.toLowerCase() === "c" && !event.repeat) byId("conflict-replace").click();
+  if (event.key.toLowerCase() !== "c" || event.repeat) return;
+  event.stopPropagation(); // or it would be the key for "cannot tell", once the dialog is closed
+  byId("conflict-replace").click();
 });
 
 export async function undo() {

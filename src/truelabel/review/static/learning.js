@@ -32,7 +32,7 @@ function showLearning({ state: stands, said }) {
 export async function apply() {
   if (byId("apply").getAttribute("aria-disabled") === "true") return;
   if (![...state.standing.values()].some(({ label }) => label !== null)) {
-    byId("learning").textContent = "Nothing is decided yet; decide about some labels first.";
+    byId("learning").textContent = "No label is decided yet; decide about some labels first.";
     return;
   }
   try {

@@ -53,10 +53,12 @@ export function nextFrom(position, count = 1) {
 }
 
 export function tally() {
-  const counts = { accept: 0, keep: 0, other: 0, skip: 0 };
+  const counts = { all: 0, accept: 0, keep: 0, other: 0, skip: 0, none: 0, ambiguous: 0, several: 0, "new class": 0 };
   for (const row of state.data.rows) {
     const one = state.standing.get(row);
-    if (one !== undefined) counts[one.decision] += 1;
+    if (one === undefined) continue;
+    counts.all += 1;
+    counts[one.decision] += 1;
   }
   return counts;
 }

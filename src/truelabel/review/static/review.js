@@ -12,13 +12,29 @@ import { byId, complain, others, state } from "./state.js";
 function choose() {
   if (state.busy || state.current === null) return;
   const notes = { "is-given": "given", "is-suggested": "suggested" };
-  openChooser(state.data.classes, (label) => notes[kindOf(label)], decide);
+  openChooser(state.data.classes, (label) => notes[kindOf(label)], (label) => decide({ label }));
+}
+
+// Asks for the name of a class that there is not; those that were named before can be chosen.
+function nameClass() {
+  if (state.busy || state.current === null) return;
+  const { classes } = state.data;
+  const named = [...new Set([...state.standing.values()].map((one) => one.new_class).filter(Boolean))].sort();
+  const decideBy = (name) => {
+    const label = classes.findIndex((one) => one.toLowerCase() === name.toLowerCase());
+    return decide(label < 0 ? { new_class: name } : { label });
+  };
+  openChooser(named, () => "", (k) => decideBy(named[k]), decideBy);
 }
 
 // Keys and buttons
 
-const accept = () => decide(state.data.suggested[state.current]);
-const keep = () => decide(state.data.given[state.current]);
+const accept = () => decide({ label: state.data.suggested[state.current] });
+const keep = () => decide({ label: state.data.given[state.current] });
+const skip = () => decide({});
+const none = () => decide({ verdict: "none" });
+const ambiguous = () => decide({ verdict: "ambiguous" });
+const several = () => decide({ verdict: "several" });
 const learn = () => {
   openFiles(false);
   apply();
@@ -27,8 +43,14 @@ const actions = {
   accept,
   keep,
   other: choose,
-  skip: () => decide(null),
+  none,
+  ambiguous,
+  several,
+  "new-class": nameClass,
+  skip,
   undo,
+  more: () => openVerdicts(byId("verdicts").dataset.open === undefined),
+  "filter-button": () => openFilters(byId("filters").dataset.open === undefined),
   back: () => step(-1),
   forth: () => step(1),
   "help-button": () => byId("help").showModal(),
@@ -40,16 +62,23 @@ const actions = {
 for (const [id, action] of Object.entries(actions)) byId(id).addEventListener("click", action);
 byId("likely").addEventListener("click", (event) => {
   const button = event.target.closest("button");
-  if (button) decide(Number(button.dataset.label));
+  if (button) decide({ label: Number(button.dataset.label) });
 });
 
 const keys = {
   a: accept,
   k: keep,
   o: choose,
-  s: () => decide(null),
+  n: none,
+  c: ambiguous,
+  m: several,
+  w: nameClass,
+  s: skip,
   u: undo,
-  f: () => byId("show").focus(),
+  f: () => {
+    openFilters(true);
+    byId("show").focus();
+  },
   arrowleft: () => step(-1),
   arrowright: () => step(1),
   "?": () => byId("help").showModal(),
@@ -65,6 +94,18 @@ addEventListener("keydown", (event) => {
   if (digit) digit.firstChild.click();
   else keys[key]();
 });
+
+// On a narrow screen some parts are shown only when they are asked for.
+function opens(button, part) {
+  return (open) => {
+    byId(button).setAttribute("aria-expanded", String(open));
+    if (open) byId(part).dataset.open = "";
+    else delete byId(part).dataset.open;
+  };
+}
+const openVerdicts = opens("more", "verdicts");
+const openFilters = opens("filter-button", "filters");
+byId("verdicts").addEventListener("click", () => openVerdicts(false));
 
 function openFiles(open) {
   const inside = byId("files").contains(document.activeElement);
