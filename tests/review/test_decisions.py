@@ -355,11 +355,9 @@ def test_numbered_classes_may_have_new_ones_beside_them(made_up: Make, tmp_path:
         assert corrected.isna().tolist() == [True] + [False] * 11
         decided.decide(1, None, given=1, suggested=2, new_class="sofa")
         assert decided.table()["label"].tolist() == [None, "sofa"]
-        assert decided.corrected(examined.found)["corrected"].tolist()[:3] == [
-            None,
-            "sofa",
-            str(examined.found.labels[2]),
-        ]
+        corrected = decided.corrected(examined.found)["corrected"]
+        assert pd.isna(corrected[0])
+        assert corrected.tolist()[1:3] == ["sofa", str(examined.found.labels[2])]
 
 
 @pytest.mark.parametrize("name", ["", "  ", "nan", "N/A", "..", "a/b", "x" * 61, "a\x07b"])

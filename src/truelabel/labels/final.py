@@ -79,7 +79,9 @@ class FinalLabels:
         numbers = np.where(self.labels < 0, 0, titles(class_names)[self.labels])
         if not (self.labels < 0).any():
             return numbers
-        return pd.array(np.where(self.labels < 0, None, numbers.astype(object)), dtype="Int64")
+        column = pd.array(numbers, dtype="Int64")
+        column[self.labels < 0] = pd.NA
+        return column
 
 
 def final_labels(found: LabelIssues, corrected: CorrectedLabels, decided: Decided) -> FinalLabels:

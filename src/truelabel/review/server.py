@@ -165,7 +165,8 @@ class Review:
             try:
                 new_class_name(said.new_class, names)
             except ValueError as error:
-                raise HTTPException(422, str(error)) from None
+                text = str(error)
+                raise HTTPException(422, text[0].upper() + text[1:]) from None
         answer: dict[str, Any] = {"row": said.row}
         try:
             answer["decision"] = self.decisions.decide(
