@@ -1,5 +1,6 @@
 """What a folder of results holds once people have decided: their table with final labels, all files of one state."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from fastapi.testclient import TestClient
 
 import truelabel as tl
 from shell import call, fails
@@ -19,6 +21,7 @@ from truelabel.raw.own_table import OwnTable
 from truelabel.raw.reading import label_names
 from truelabel.raw.table import Table
 from truelabel.review import Decisions
+from truelabel.review.server import Review, application
 
 NAMES = ("cat", "dog")
 N = 20
@@ -289,3 +292,25 @@ def test_a_column_of_any_type_holds_new_classes_and_no_label(
     ]
     written.to_parquet(tmp_path / "t.parquet")
     assert pd.read_parquet(tmp_path / "t.parquet")["given_label"].tolist() == values.tolist()
+
+
+def test_the_pages_export_is_what_the_command_writes_whatever_was_decided_meanwhile(case: SimpleNamespace) -> None:
+    with Decisions.of(case.examined, case.folder / "decisions.sqlite") as decisions:
+        review = Review(case.examined, decisions, folder=case.folder)
+        page = TestClient(application(review, "t"), base_url="http://127.0.0.1/t/")
+        before = page.get("export/corrected.csv").text
+        assert list(pd.read_csv(io.StringIO(before)).columns) == [
+            *("note", "kind", "given_label", "decision", "reason", "title")
+        ]
+        k = case.at[5]
+        given = int(case.examined.found.labels[k])
+        for said in ({"label": 1 - given}, {"label": None, "verdict": "none"}, {"label": given}):
+            answer = page.post("decide", json={"row": k, "tab": "one"} | said)
+            assert answer.status_code == 200
+            call("review", case.folder, "--corrected", case.out, "--overwrite")
+            now = page.get("export/corrected.csv").text
+            assert now == case.out.read_text()
+            assert now != before
+            before = now
+        parquet = pd.read_parquet(io.BytesIO(page.get("export/corrected.parquet").content))
+        assert parquet["kind"].tolist() == read(case.out)["kind"].tolist()

@@ -6,6 +6,7 @@ import io
 import os
 import sqlite3
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -96,7 +97,8 @@ class Review:
         device: str = "auto",
         reviewer: str = "",
     ) -> None:
-        self.decisions, self.folder, self.device, self.reviewer = decisions, folder, device, reviewer
+        self.decisions, self.device, self.reviewer = decisions, device, reviewer
+        self.folder = None if folder is None else Path(folder)
         self.threshold, self.most = threshold, most
         listed = suspects(examined, decisions, threshold, most)
         self.shown = Shown(examined, listed, examined.found.suggested, Nearest(examined))
@@ -244,6 +246,15 @@ class Review:
         self.shown = Shown(refined, listed, refined.found.suggested, near, before.learned + 1)
         return said
 
+    def corrected(self) -> pd.DataFrame:
+        """Return the labels as they are now: what `truelabel review --corrected` would write."""
+        from truelabel.raw.decided import corrected_table, final_in
+
+        folder, examined = self.folder, self.shown.examined
+        _, final = final_in(folder, examined, decided_in(self.decisions))
+        table: pd.DataFrame = corrected_table(folder, examined, final)
+        return table
+
     def require(self, row: int) -> None:
         """Refuse a row that there is not."""
         if not 0 <= row < len(self.labels):
@@ -314,7 +325,10 @@ def _add_exports(app: FastAPI, review: Review) -> None:
 
     @app.get("/export/corrected.{ending}")
     def corrected(ending: Literal["csv", "parquet"]) -> Response:
-        return _file(review.decisions.corrected(review.shown.examined.found), "corrected", ending)
+        try:
+            return _file(review.corrected(), "corrected", ending)
+        except (ValueError, OSError) as error:
+            raise HTTPException(409, str(error)) from None
 
 
 def _file(table: pd.DataFrame, name: str, ending: str) -> Response:
