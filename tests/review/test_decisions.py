@@ -11,8 +11,9 @@ import pytest
 
 from truelabel.labels.examined import Examined
 from truelabel.review import Decisions, holds
-from truelabel.review.decisions import ConflictError, Standing, reviewer_name
+from truelabel.review.decisions import Asked, ConflictError, Standing
 from truelabel.review.deliver import decided_in, unusable
+from truelabel.review.names import reviewer_name
 
 Make = Callable[..., Examined]
 
@@ -372,3 +373,29 @@ def test_a_new_class_is_none_of_the_classes_and_a_decision_says_one_thing(decide
         decided.decide(0, None, given=1, suggested=2, new_class="DOG")
     with pytest.raises(ValueError, match="pass one of them"):
         decided.decide(0, 1, given=1, suggested=2, verdict="none")
+
+
+def asked(rows: list[int], seen: int = 0) -> list[Asked]:
+    return [Asked(row, f"i{row}", 1, 2, seen) for row in rows]
+
+
+def test_many_are_decided_and_undone_together(decided: Decisions) -> None:
+    decided.decide(7, 1, given=1, suggested=2, tab="one")
+    assert decided.decide_all(asked([3, 4, 5]), 2, tab="one", reviewer="Anna") == ([3, 4, 5], [])
+    assert standing(decided) == {7: ("keep", "dog")} | {row: ("accept", "elk") for row in (3, 4, 5)}
+    assert decided.table()["reviewer"].tolist() == ["", "Anna", "Anna", "Anna"]
+    assert decided.undo_all("two") == []
+    assert decided.undo_all("one") == [3, 4, 5]
+    assert standing(decided) == {7: ("keep", "dog")}
+    assert decided.undo("one") == 7
+
+
+def test_what_somebody_else_decided_meanwhile_is_left_as_it_is(decided: Decisions) -> None:
+    decided.decide(4, 1, given=1, suggested=2, tab="two", reviewer="Ben")
+    rows, conflicts = decided.decide_all(asked([3, 4, 5]), 2, tab="one")
+    assert rows == [3, 5]
+    assert [(one.row, one.reviewer) for one in conflicts] == [(4, "Ben")]
+    assert standing(decided)[4] == ("keep", "dog")
+    assert decided.undo_all("one") == [3, 5]
+    with pytest.raises(ValueError, match="there is no class 4"):
+        decided.decide_all(asked([3]), 4)

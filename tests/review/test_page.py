@@ -298,6 +298,7 @@ def test_keyboard_alone_reaches_everything_and_shows_where_it_is(page: Page, ran
         assert outline >= 2, name
         reached.append(name)
     wanted = {
+        *("pair", "grid-button", "who", "none", "new-class", "ambiguous", "several"),
         "show",
         "class",
         "band",

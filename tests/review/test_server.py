@@ -264,6 +264,32 @@ def test_each_tab_gets_an_instance_of_its_own_next(page: TestClient) -> None:
     assert show("four", [5, 6, 7]) is None
 
 
+def test_a_grid_is_held_decided_and_undone_as_one(folders: dict[str, Path], tmp_path: Path) -> None:
+    page = client_of(Examined.read(folders["text"]), tmp_path / "d.sqlite")
+    told = page.get("suspects").json()
+    rows = told["rows"][:6]
+    mine = page.post("tiles", json={"tab": "one", "rows": rows, "most": 3}).json()
+    assert mine["rows"] == rows[:3]
+    assert all(
+        brief in page.get(f"item/{row}").json()["fields"][0][1]
+        for row, brief in zip(rows, mine["briefs"], strict=False)
+    )
+    theirs = page.post("tiles", json={"tab": "two", "rows": rows, "most": 60}).json()
+    assert theirs["rows"] == rows[3:]
+    label = told["suggested"][0]
+    said = {"tab": "one", "rows": rows[:3], "seen": [0, 0, 0], "label": label}
+    decide(page, rows[1], 0, "two")
+    answer = page.post("decide-all", json=said).json()
+    assert (answer["decided"], answer["conflicts"]) == ([rows[0], rows[2]], [rows[1]])
+    assert {one["row"]: one["label"] for one in answer["changes"]} == {rows[0]: label, rows[1]: 0, rows[2]: label}
+    assert page.post("undo", json={"tab": "one"}).json()["rows"] == [rows[0], rows[2]]
+    for wrong in ({"seen": [0]}, {"rows": [rows[0]] * 3}, {"label": 9}, {"rows": [], "seen": []}, {"label": None}):
+        assert page.post("decide-all", json=said | wrong).status_code == 422
+    assert page.post("decide-all", json=said | {"rows": [0, 1, 40]}).status_code == 404
+    assert page.post("tiles", json={"tab": "one", "rows": [40]}).status_code == 404
+    assert page.post("tiles", json={"tab": "one", "rows": [1], "most": 61}).status_code == 422
+
+
 def test_only_who_sits_at_this_machine_has_the_name_of_the_command(folders: dict[str, Path], tmp_path: Path) -> None:
     examined = Examined.read(folders["name"])
     review = Review(examined, Decisions.of(examined, tmp_path / "d.sqlite"), reviewer="Anna")

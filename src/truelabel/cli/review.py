@@ -108,7 +108,7 @@ def review(
     from truelabel.labels.correct import rule_named
     from truelabel.labels.files import check_table_path
     from truelabel.raw.decided import check_images
-    from truelabel.review.decisions import reviewer_name
+    from truelabel.review.names import reviewer_name
     from truelabel.writing import check_target
 
     named_reviewer = reviewer_name(reviewer)

@@ -42,6 +42,7 @@ PRAGMA application_id = {FORMAT};
 LATER_COLUMNS = {
     "reviewer": "TEXT NOT NULL DEFAULT ''",
     "new_class": "TEXT",
+    "batch": "INTEGER",  # of entries that were made together, the same number
 }
 HELD = "CREATE TABLE IF NOT EXISTS held (row INTEGER PRIMARY KEY, tab TEXT NOT NULL, until REAL NOT NULL)"
 

@@ -16,10 +16,9 @@ import numpy as np
 
 from truelabel.arrays import Array, Ints
 from truelabel.labels.final import NEW_CLASS
-from truelabel.raw.reading import is_missing
-from truelabel.raw.spelling import spelled
 from truelabel.review.decision_file import DecisionFile, make
 from truelabel.review.holds import hold
+from truelabel.review.names import as_named_before, new_class_name, reviewer_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 Verdict = Literal["none", "ambiguous", "several"]
 Kind = Literal["accept", "keep", "other", "skip", "none", "ambiguous", "several", "new class"]
-LONGEST_NAME = 60  # characters of a reviewer's name, and of a new class's
 STANDING = "standing.row, decision, label, at, tab, reviewer, seq, new_class"
 
 
@@ -72,6 +70,20 @@ class ConflictError(Exception):
     def __init__(self, standing: Standing) -> None:
         super().__init__(f"another person has decided about row {standing.row} meanwhile")
         self.standing = standing
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An instance that a person was asked about: its row, name, given and suggested label, and the decision it had.
+
+    `seen` is the number of the decision that stood when the person looked, 0 if none did.
+    """
+
+    row: int
+    id: Any
+    given: int
+    suggested: int
+    seen: int
 
 
 class Decisions(DecisionFile):
@@ -152,8 +164,7 @@ class Decisions(DecisionFile):
             "keep" where the label is the given one, "accept" where it is the suggested one, else "other"; "skip"; the
             verdict; or "new class".
         """
-        if label is not None and not 0 <= label < len(self.class_names):
-            raise ValueError(f"there is no class {label}; the classes are 0 to {len(self.class_names) - 1}.")
+        self._require_class(label)
         if sum(one is not None for one in (label, verdict, new_class)) > 1:
             raise ValueError("a decision is a label, a verdict or a new class; pass one of them.")
         name = None if new_class is None else new_class_name(new_class, self.class_names)
@@ -162,34 +173,82 @@ class Decisions(DecisionFile):
         with self._writing() as file:
             if seen is not None:
                 _require_unchanged(file, row, seen, tab)
-            name = None if name is None else _as_named_before(file, name)
-            values = (row, row if id is None else id, given, suggested, decision, label, _now(), tab, who, name)
-            file.execute(
-                "INSERT INTO log (row, id, given, suggested, decision, label, at, tab, reviewer, new_class)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                values,
-            )
+            name = None if name is None else as_named_before(file, name)
+            about = (row, row if id is None else id, given, suggested)
+            _record(file, *about, decision, label, _now(), tab, who, name, None)
         return decision
+
+    def decide_all(
+        self, about: Sequence[Asked], label: int, *, tab: str = "", reviewer: str = ""
+    ) -> tuple[list[int], list[Standing]]:
+        """Record one label for several instances, all of them together; `undo` takes them back together, too.
+
+        Parameters
+        ----------
+        about : sequence of Asked
+            The instances, and what stood about them when the person looked.
+        label : int
+            The class that all of them are.
+        tab, reviewer : str
+            Where it is decided, and by whom.
+
+        Returns
+        -------
+        decided : list of int
+            The rows that were decided.
+        conflicts : list of Standing
+            What stands about the others: somebody else has decided about them since, and that is left as it is.
+        """
+        self._require_class(label)
+        who, now = reviewer_name(reviewer), _now()
+        decided: list[int] = []
+        conflicts: list[Standing] = []
+        with self._writing() as file:
+            (first,) = file.execute("SELECT COALESCE(MAX(seq), 0) + 1 FROM log").fetchone()
+            for one in about:
+                try:
+                    _require_unchanged(file, one.row, one.seen, tab)
+                except ConflictError as error:
+                    conflicts.append(error.standing)
+                    continue
+                kind = _kind(label, one.given, one.suggested)
+                _record(file, one.row, one.id, one.given, one.suggested, kind, label, now, tab, who, None, first)
+                decided.append(one.row)
+        return decided, conflicts
+
+    def _require_class(self, label: int | None) -> None:
+        if label is not None and not 0 <= label < len(self.class_names):
+            raise ValueError(f"there is no class {label}; the classes are 0 to {len(self.class_names) - 1}.")
 
     def undo(self, tab: str = "", reviewer: str = "") -> int | None:
         """Undo the last decision of a tab that is not undone yet; return its row, or None where there is none.
 
         What was decided before about the instance stands again. A later decision of another tab about it is left
-        as it is.
+        as it is. Instances that were decided together are undone together; the row of the first one is returned.
         """
-        who = reviewer_name(reviewer)
+        rows = self.undo_all(tab, reviewer)
+        return rows[0] if rows else None
+
+    def undo_all(self, tab: str = "", reviewer: str = "") -> list[int]:
+        """Do as `undo`, and return all rows that were undone."""
+        who, now = reviewer_name(reviewer), _now()
         with self._writing() as file:
             last = file.execute(
-                "SELECT seq, row, id, given, suggested FROM valid WHERE tab = ? ORDER BY seq DESC LIMIT 1", (tab,)
+                "SELECT seq, batch FROM valid WHERE tab = ? ORDER BY seq DESC LIMIT 1", (tab,)
             ).fetchone()
             if last is None:
-                return None
-            file.execute(
+                return []
+            entries = file.execute(
+                "SELECT seq, row, id, given, suggested FROM valid"
+                " WHERE tab = ? AND (seq = ? OR batch = ?) ORDER BY seq",
+                (tab, *last),
+            ).fetchall()
+            file.executemany(
                 "INSERT INTO log (undoes, row, id, given, suggested, at, tab, reviewer)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*last, _now(), tab, who),
+                [(*entry, now, tab, who) for entry in entries],
             )
-        return int(last[1])
+        return [int(row) for _, row, *_ in entries]
 
     def hold(self, tab: str, wanted: Sequence[int], *, most: int = 1, since: int | None = None) -> list[int]:
         """Let a tab have the first instances of those it wants that no other tab has; see `truelabel.review.holds`."""
@@ -304,31 +363,12 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def reviewer_name(text: str) -> str:
-    """Return a reviewer's name without spaces around it, or say why it cannot be one."""
-    name = text.strip()
-    if len(name) > LONGEST_NAME or not name.isprintable():
-        raise ValueError(f"a reviewer's name has {LONGEST_NAME} letters at most, on one line, not {text!r}.")
-    return name
-
-
-def new_class_name(text: str, class_names: Sequence[Any]) -> str:
-    """Return the name of a new class without spaces around it, or say why it cannot be one."""
-    name = " ".join(text.split())
-    if is_missing(name) or len(name) > LONGEST_NAME or not name.isprintable() or not name.strip(".") or "/" in name:
-        raise ValueError(
-            f"a class cannot be called {text!r}; take a name of {LONGEST_NAME} letters at most, on one line, without /."
-        )
-    same = next((one for one in class_names if spelled(str(one)) == spelled(name)), None)
-    if same is not None:
-        raise ValueError(f"{name} is not new: there is a class {same}; give that label instead.")
-    return name
-
-
-def _as_named_before(file: sqlite3.Connection, name: str) -> str:
-    """Return a new class's name as somebody spelled it first, if that differs only by case or white space."""
-    names = file.execute("SELECT new_class FROM log WHERE new_class IS NOT NULL GROUP BY new_class ORDER BY MIN(seq)")
-    return next((str(one) for (one,) in names if spelled(str(one)) == spelled(name)), name)
+def _record(file: sqlite3.Connection, *values: Any) -> None:
+    file.execute(
+        "INSERT INTO log (row, id, given, suggested, decision, label, at, tab, reviewer, new_class, batch)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        values,
+    )
 
 
 def _require_unchanged(file: sqlite3.Connection, row: int, seen: int, tab: str) -> None:

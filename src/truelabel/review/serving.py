@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from truelabel.review.decisions import Decisions, reviewer_name
+from truelabel.review.decisions import Decisions
+from truelabel.review.names import reviewer_name
 
 if TYPE_CHECKING:
     from truelabel.labels.audit import Audit

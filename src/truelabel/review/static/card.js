@@ -10,8 +10,8 @@ const AHEAD = 5; // suspects that are loaded before they are asked for
 export function go(position) {
   state.current = position ?? null;
   state.seen = state.current === null ? 0 : seenOf(state.data.rows[state.current]);
-  byId("item").hidden = state.current === null;
-  byId("finished").hidden = state.current !== null;
+  byId("item").hidden = state.grid || state.current === null;
+  byId("finished").hidden = state.grid || state.current !== null;
   if (state.current === null) {
     showFinished();
     return;
@@ -23,6 +23,7 @@ export function go(position) {
     byId("stage").replaceChildren();
     byId("likely").replaceChildren();
     byId("neighbours").replaceChildren();
+    byId("against").hidden = true;
     view.ready.then(() => {
       if (state.current === null || state.data.rows[state.current] !== view.row) return;
       if (view.stage) showView(view);
@@ -80,8 +81,28 @@ function showView(view) {
   byId("stage").replaceChildren(view.stage);
   byId("stage").scrollTop = 0;
   byId("likely").replaceChildren(...view.item.likely.map(likely));
+  showAgainst(view.item.against);
   showNeighbours(view);
   byId("item").dataset.row = view.row;
+}
+
+// The numbers of a row that are far from those of its given class.
+function showAgainst(columns) {
+  const { classes, given, suggested } = state.data;
+  const names = { given: classes[given[state.current]], suggested: classes[suggested[state.current]] };
+  byId("against").hidden = !columns.length;
+  byId("against-title").textContent = `Unusual for ${names.given}`;
+  const lines = columns.map((column) => {
+    const line = made("li");
+    line.append(made("b", "", `${column.name} ${column.value}`));
+    for (const kind of names.given === names.suggested ? ["given"] : ["given", "suggested"]) {
+      if (column[kind] === null) continue;
+      const [low, high] = column[kind];
+      line.append(made("span", `is-${kind}`, `half of ${names[kind]}: ${low} to ${high}`));
+    }
+    return line;
+  });
+  byId("against-list").replaceChildren(...lines);
 }
 
 export function kindOf(label) {
@@ -172,7 +193,7 @@ export function showFinished() {
 
 function refilter({ show }) {
   byId("show").value = show;
-  byId("class").value = "";
+  byId("class").value = byId("pair").value = "";
   byId("band").selectedIndex = 0;
   byId("filters").dispatchEvent(new Event("change"));
 }

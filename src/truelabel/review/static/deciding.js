@@ -9,13 +9,12 @@ import { byId, complain, complainThatNobodyAnswers, others, say, state, tab } fr
 
 const WANTED = 50; // suspects among which the server chooses one that nobody else has
 const MOST_WANTED = 500; // ... and at most, where those are taken
-const EVERY = 5000; // milliseconds after which the server hears what is on show, and tells what others decided
 
-const from = () => ({ tab, reviewer: state.reviewer, since: state.version });
+export const from = () => ({ tab, reviewer: state.reviewer, since: state.version });
 const OPEN_ELSEWHERE = "Somebody else has this one open, too";
 let silent = false; // whether the server did not answer the last time
 
-async function change(path, body) {
+export async function change(path, body) {
   state.busy = true;
   try {
     const answer = await ask(path, { ...body, ...from() });
@@ -161,9 +160,6 @@ export async function keepHeld() {
   if (next === null) say(OPEN_ELSEWHERE);
 }
 
-setInterval(() => {
-  if (document.visibilityState === "visible" && state.current !== null) keepHeld();
-}, EVERY);
 addEventListener("pagehide", () => {
   const gone = JSON.stringify({ rows: [], undecided: false, ...from() });
   navigator.sendBeacon("show", new Blob([gone], { type: "application/json" }));

@@ -3,7 +3,7 @@
 import { showFinished, showLabels, showProgress } from "./card.js";
 import { made } from "./instance.js";
 import { views } from "./loading.js";
-import { filter, listClasses } from "./order.js";
+import { filter, listClasses, listPairs } from "./order.js";
 import { ask } from "./server.js";
 import { byId, complain, complainThatNobodyAnswers, others, pause, state } from "./state.js";
 
@@ -80,6 +80,7 @@ async function renew() {
   }
   state.data = data;
   for (const row of [...views.keys()]) if (current === null || row !== data.rows[0]) views.delete(row);
+  listPairs();
   listClasses();
   absorb(data);
   showProgress();

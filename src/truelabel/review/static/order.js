@@ -2,29 +2,35 @@
 
 import { byId, many, state } from "./state.js";
 
-export const FILTERS = ["show", "class", "band"];
+export const FILTERS = ["show", "pair", "class", "band"];
 
 export function isTodo(position) {
   return !state.standing.has(state.data.rows[position]);
 }
 
-export function filter() {
+// Positions of a pair (of all, if it is empty) with the class and the chance that are chosen.
+function positionsOf(pair) {
   const { rows, given, suggested, p_wrong: chance } = state.data;
   const [least, below] = byId("band").value.split(" ").map(Number);
   const chosen = byId("class").value === "" ? null : Number(byId("class").value);
-  const show = byId("show").value;
+  const found = [];
+  for (let k = 0; k < rows.length; k += 1) {
+    if (chance[k] < least || chance[k] >= below) continue;
+    if (pair !== "" && keyOfPair(k) !== pair) continue;
+    if (chosen === null || given[k] === chosen || suggested[k] === chosen) found.push(k);
+  }
+  return found;
+}
+
+export function filter() {
+  const { rows } = state.data;
   const wanted = {
     todo: (one) => one === undefined,
     skipped: (one) => one?.decision === "skip",
     decided: (one) => one !== undefined && one.decision !== "skip",
     all: () => true,
-  }[show];
-  state.order = [];
-  for (let k = 0; k < rows.length; k += 1) {
-    if (chance[k] < least || chance[k] >= below) continue;
-    if (chosen !== null && given[k] !== chosen && suggested[k] !== chosen) continue;
-    if (wanted(state.standing.get(rows[k]))) state.order.push(k);
-  }
+  }[byId("show").value];
+  state.order = positionsOf(byId("pair").value).filter((k) => wanted(state.standing.get(rows[k])));
   for (const id of FILTERS) sessionStorage.setItem(id, byId(id).value);
 }
 
@@ -61,6 +67,47 @@ export function tally() {
     counts[one.decision] += 1;
   }
   return counts;
+}
+
+// Pairs, given → suggested, as the options of their filter are called.
+
+export const keyOfPair = (k) => `${state.data.given[k]} ${state.data.suggested[k]}`;
+
+export function pairOf(key) {
+  const [given, suggested] = key.split(" ").map(Number);
+  return { given, suggested };
+}
+
+export function nameOfPair(key) {
+  const { given, suggested } = pairOf(key);
+  return `${state.data.classes[given]} → ${state.data.classes[suggested]}`;
+}
+
+function counted(positions) {
+  const counts = new Map();
+  for (const k of positions) counts.set(keyOfPair(k), (counts.get(keyOfPair(k)) ?? 0) + 1);
+  return new Map([...counts].sort((a, b) => b[1] - a[1]));
+}
+
+// Which pairs have suspects to do, the one with the most first; class and chance are as filtered.
+export function pairsToDo(except) {
+  const { rows } = state.data;
+  return counted(positionsOf("").filter((k) => isTodo(k) && !except.has(rows[k])));
+}
+
+// The rows of a pair that are to do, in their order.
+export function wantedOfPair(pair, except) {
+  const { rows } = state.data;
+  return positionsOf(pair).filter((k) => isTodo(k) && !except.has(rows[k])).map((k) => rows[k]);
+}
+
+export function listPairs() {
+  const chosen = byId("pair").value;
+  byId("pair").length = 1;
+  for (const [pair, count] of counted(state.data.rows.keys())) {
+    byId("pair").append(new Option(`${nameOfPair(pair)} (${many(count)})`, pair));
+  }
+  byId("pair").value = [...byId("pair").options].some((option) => option.value === chosen) ? chosen : "";
 }
 
 export function listClasses() {

@@ -3,8 +3,9 @@
 import { go, kindOf } from "./card.js";
 import { openChooser } from "./chooser.js";
 import { decide, goToFree, keepHeld, step, undo } from "./deciding.js";
+import { acceptAll, keepTiles, moveFocus, openFocused, showGrid, undoInGrid } from "./grid.js";
 import { absorb, apply, watch } from "./learning.js";
-import { filter, FILTERS, listClasses, placeOf } from "./order.js";
+import { filter, FILTERS, listClasses, listPairs, placeOf } from "./order.js";
 import { askName, greet } from "./reviewer.js";
 import { ask } from "./server.js";
 import { byId, complain, others, state } from "./state.js";
@@ -26,6 +27,34 @@ function nameClass() {
   };
   openChooser(named, () => "", (k) => decideBy(named[k]), decideBy);
 }
+
+const EVERY = 5000; // milliseconds after which the server learns what is on show, and the page what others decided
+
+// The grid, and back to one suspect at a time
+
+function switchTo(grid) {
+  state.grid = grid;
+  byId("grid").hidden = !grid;
+  byId("grid-button").setAttribute("aria-pressed", String(grid));
+  if (grid) byId("item").hidden = byId("finished").hidden = true;
+}
+
+async function toggleGrid() {
+  if (state.busy) return;
+  switchTo(!state.grid);
+  if (state.grid) {
+    byId("show").value = "todo";
+    await showGrid();
+    return;
+  }
+  filter();
+  await goToFree(-1);
+}
+
+const keepUp = () => (state.grid ? keepTiles() : keepHeld());
+setInterval(() => {
+  if (document.visibilityState === "visible" && (state.grid || state.current !== null)) keepUp();
+}, EVERY);
 
 // Keys and buttons
 
@@ -50,6 +79,10 @@ const actions = {
   skip,
   undo,
   more: () => openVerdicts(byId("verdicts").dataset.open === undefined),
+  "grid-button": toggleGrid,
+  "accept-all": acceptAll,
+  "undo-all": undoInGrid,
+  "one-by-one": toggleGrid,
   "filter-button": () => openFilters(byId("filters").dataset.open === undefined),
   back: () => step(-1),
   forth: () => step(1),
@@ -81,18 +114,33 @@ const keys = {
   },
   arrowleft: () => step(-1),
   arrowright: () => step(1),
+  g: toggleGrid,
   "?": () => byId("help").showModal(),
   escape: () => openFiles(false),
+};
+const gridKeys = {
+  a: acceptAll,
+  u: undoInGrid,
+  o: () => openFocused(() => switchTo(false)),
+  arrowleft: moveFocus,
+  arrowright: moveFocus,
+  arrowup: moveFocus,
+  arrowdown: moveFocus,
+  f: keys.f,
+  g: toggleGrid,
+  "?": keys["?"],
+  escape: keys.escape,
 };
 addEventListener("keydown", (event) => {
   if (state.data === null || event.repeat || event.altKey || event.ctrlKey || event.metaKey) return;
   if (document.querySelector("dialog[open]") || event.target.closest("select, input")) return;
   const key = event.key.toLowerCase();
-  const digit = byId("likely").children[Number(key) - 1];
-  if (!(key in keys) && !digit) return;
+  const known = state.grid ? gridKeys : keys;
+  const digit = state.grid ? undefined : byId("likely").children[Number(key) - 1];
+  if (!(key in known) && !digit) return;
   event.preventDefault();
   if (digit) digit.firstChild.click();
-  else keys[key]();
+  else known[key](key);
 });
 
 // On a narrow screen some parts are shown only when they are asked for.
@@ -118,6 +166,14 @@ addEventListener("click", (event) => {
 });
 
 byId("filters").addEventListener("change", () => {
+  if (state.grid) {
+    if (byId("show").value === "todo") {
+      filter();
+      showGrid();
+      return;
+    }
+    switchTo(false); // the grid has what is to do
+  }
   filter();
   const kept = state.current !== null && state.order[placeOf(state.current)] === state.current;
   if (kept) go(state.current);
@@ -128,8 +184,8 @@ byId("filters").addEventListener("keydown", (event) => {
 });
 byId("filters").addEventListener("submit", (event) => event.preventDefault());
 
-others.addEventListener("message", ({ data }) => (data === "learning" ? watch() : keepHeld()));
-addEventListener("focus", keepHeld);
+others.addEventListener("message", ({ data }) => (data === "learning" ? watch() : keepUp()));
+addEventListener("focus", keepUp);
 
 // Beginning where one left off: at the first suspect without a decision.
 
@@ -141,6 +197,7 @@ async function begin() {
     return;
   }
   document.body.dataset.kind = state.data.kind;
+  listPairs();
   listClasses();
   for (const id of FILTERS) {
     const kept = sessionStorage.getItem(id);

@@ -14,6 +14,7 @@ export const state = {
   standing: new Map(), // row → what stands about it
   version: 0,
   reviewer: "", // the name of the person here
+  grid: false, // whether the grid is on show
   busy: false,
 };
 export const tab = sessionStorage.getItem("tab") ?? crypto.randomUUID();
