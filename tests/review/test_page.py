@@ -173,6 +173,16 @@ def test_what_has_no_single_label_is_said_by_keyboard_alone(
     assert violations(page) == []
 
 
+def test_the_keys_are_listed_on_the_page(page: Page) -> None:
+    listed = page.locator("#keys .for-one kbd").all_inner_texts()
+    assert listed == ["A", "K", "O", "1", "5", "N", "W", "C", "M", "S", "U", "←", "→", "F", "G", "?"]
+    assert page.is_visible("#keys .for-one")
+    assert not page.is_visible("#keys .for-many")
+    page.keyboard.press("?")
+    explained = page.locator("#help dt kbd").all_inner_texts()
+    assert sorted(explained) == sorted(listed)
+
+
 def test_buttons_do_the_same(page: Page, images: tuple[str, Path], ranked: pd.DataFrame) -> None:
     rows = ranked.index.tolist()
     for k, button in enumerate(("#accept", "#keep", "#skip", "#likely li:nth-child(1) button", "#forth")):
@@ -343,6 +353,27 @@ def test_a_narrow_screen_has_room_for_all(images: tuple[str, Path], page: Page, 
     phone.wait_for_selector(f"#item:not([data-row='{before}'])")
     phone.tap("#other")
     assert phone.locator("#choose").bounding_box()["width"] <= 360
+    phone.keyboard.press("Escape")
+    assert not phone.is_visible("#none")
+    phone.tap("#more")
+    for button in ("#none", "#new-class", "#ambiguous", "#several", "#skip", "#undo"):
+        box = phone.locator(button).bounding_box()
+        assert box["x"] + box["width"] <= 360
+        assert box["y"] + box["height"] <= 640
+    assert violations(phone) == []
+    before = row_of(phone)
+    phone.tap("#several")
+    phone.wait_for_selector(f"#item:not([data-row='{before}'])")
+    assert not phone.is_visible("#none")
+    assert kept(images[1])[before] == ("several", None)
+    for dialog in ("#help-button", "#who"):
+        phone.tap(dialog)
+        assert phone.locator("dialog[open]").bounding_box()["width"] <= 360
+        assert violations(phone) == []
+        phone.keyboard.press("Escape")
+    phone.tap("#filter-button")
+    assert phone.is_visible("#pair")
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 @pytest.mark.parametrize("kind", ["text", "row"])

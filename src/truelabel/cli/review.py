@@ -91,7 +91,9 @@ def review(
 
     Shows each suspect with what is most like it, and is quick by keyboard. Every decision is on disk before the next
     suspect shows, so that nothing is lost; the command goes on where you left off. Ctrl-C ends it. What you decided
-    can be applied to the calibrator, on the page or with --apply: it learns from it and judges the other labels anew.
+    can improve the rest, on the page or with --apply: the calibrator learns from it and judges the other labels anew.
+    Several people may work at once, with --host and --port on machines of their own; nobody overwrites another's
+    decision without seeing it.
 
     Example: truelabel review cleaned
 

@@ -46,7 +46,7 @@ export function showLabels() {
   showStanding(state.standing.get(rows[k]));
   const place = placeOf(k);
   const listed = state.order[place] === k;
-  byId("place").textContent = listed ? `${many(place + 1)} of ${many(state.order.length)}` : "outside the filter";
+  byId("place").textContent = listed ? `${many(place + 1)} of ${many(state.order.length)}` : "not among those listed";
 }
 
 function showStanding(one) {
