@@ -318,6 +318,8 @@ class Decisions(DecisionFile):
             found = np.array(entries, dtype=np.int64).reshape(-1, 2)
             if len(found) and (found.min() < 0 or found[:, 1].max() >= len(self.class_names)):
                 raise ValueError("a class or a row that there is not")
+            if self._read("SELECT 1 FROM standing WHERE new_class IS NOT NULL AND typeof(new_class) != 'text' LIMIT 1"):
+                raise TypeError("a new class without a name")
         return found[:, 0].copy(), found[:, 1].copy()
 
     def corrected(self, found: LabelIssues) -> pd.DataFrame:

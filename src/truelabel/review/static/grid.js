@@ -62,6 +62,7 @@ function tileOf(row, brief) {
     button.append(frame);
   } else button.append(made("span", "brief", brief));
   const name = made("span", "caption", state.data.ids[position]);
+  name.title = name.textContent;
   button.append(name);
   button.addEventListener("click", () => toggle(row));
   line.append(button);
@@ -139,7 +140,7 @@ export async function keepTiles() {
     tile.gone = true;
     tile.button.setAttribute("aria-pressed", "false");
     tile.button.setAttribute("aria-disabled", "true");
-    tile.name.textContent = whoAnd(one) + sentence(one);
+    tile.name.textContent = tile.name.title = whoAnd(one) + sentence(one);
   }
   if (tiles.size) showHead(byId("pair").value);
 }
