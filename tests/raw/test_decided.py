@@ -262,9 +262,15 @@ def test_what_has_no_single_label_is_empty_in_the_users_table_and_a_new_class_is
     assert written.loc[1, "kind"] == other(1)
 
 
-def test_a_reviewers_verdict_stands_above_a_label_of_an_audit(case: SimpleNamespace) -> None:
-    checked = above({0: ("checked", 1), 1: ("checked", 1)}, {0: ("none", None), 1: ("skip", None)})
-    assert checked == {0: ("none", None), 1: ("checked", 1)}
+def test_a_reviewers_verdict_stands_above_an_audit_and_a_skipped_label_below() -> None:
+    audited = {0: ("checked", 1), 1: ("checked", 1), 2: ("none", None)}
+    decided = {0: ("none", None), 1: ("skip", None), 2: ("skip", None), 3: ("skip", None)}
+    assert above(audited, decided) == {
+        0: ("none", None),
+        1: ("checked", 1),
+        2: ("none", None),
+        3: ("skip", None),
+    }
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,8 @@ def final_in(
 
 def above(audited: Decided, decided: Decided) -> Decided:
     """Return decisions with an audit's answers where there is none, or the label was skipped."""
-    checked = {row: answer for row, answer in audited.items() if answer[1] is not None}
     final = {row: one for row, one in decided.items() if one[0] != SKIP}
-    return {**audited, **decided, **checked, **final}
+    return {**decided, **audited, **final}
 
 
 def corrected_table(folder: Path | None, examined: Examined, final: FinalLabels) -> Any:
