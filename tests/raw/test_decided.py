@@ -224,6 +224,19 @@ def test_images_are_copied_by_their_final_labels(photos: SimpleNamespace) -> Non
     }
 
 
+def test_images_without_a_label_are_left_out_and_a_new_class_has_a_folder(photos: SimpleNamespace) -> None:
+    with Decisions(photos.folder / "decisions.sqlite") as decisions:
+        decisions.decide(2, None, given=0, suggested=0, verdict="several", id="cat/2.png")
+        decisions.decide(3, None, given=1, suggested=1, new_class="ferret", id="dog/3.png")
+    printed = call("review", photos.folder, "--copy-to", photos.tree)
+    made = {file.relative_to(photos.tree).as_posix() for file in photos.tree.rglob("*.png")}
+    assert made == {"cat/0.png", "cat/1.png", "ferret/3.png", "cat/4.png", "cat/5.png"}
+    assert f"5 images by final label, 3 of them in another folder: {photos.tree}" in printed
+    assert "1 image without a label is not among them." in printed
+    listed = read(photos.folder / "corrected.csv").set_index("file")["corrected"]
+    assert (listed["cat/2.png"], listed["dog/3.png"]) == ("", "ferret")
+
+
 def test_a_tree_that_cannot_be_made_is_refused(
     photos: SimpleNamespace, case: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -189,8 +189,10 @@ def _correct(
         copied = copy_images(check_images(examined, copy_to), final, copy_to)
         moved = int(((final.names != "") & (final.labels != examined.found.labels)).sum())
         print(f"{copied:,} images by final label, {moved:,} of them in another folder: {copy_to}")
-        if copied < len(examined):
-            print(f"{len(examined) - copied:,} images have no label and are not there.")
+        without = len(examined) - copied
+        if without:
+            are = "images without a label are" if without > 1 else "image without a label is"
+            print(f"{without:,} {are} not among them.")
     if folder is not None:
         _renew_corrected(folder, examined, decided)
 
