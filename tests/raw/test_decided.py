@@ -1,5 +1,6 @@
 """What a folder of results holds once people have decided: their table with final labels, all files of one state."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,16 +8,20 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from fastapi.testclient import TestClient
 
 import truelabel as tl
 from shell import call, fails
 from truelabel.labels import Audit, Count, Examined, LabelIssues, WrongLabels, correct_labels, examined
 from truelabel.labels.audit import audit
-from truelabel.labels.final import final_labels
+from truelabel.labels.final import FinalLabels, final_labels
 from truelabel.labels.renewal import RENEWED
-from truelabel.raw.decided import renew
+from truelabel.raw.decided import above, renew
+from truelabel.raw.own_table import OwnTable
+from truelabel.raw.reading import label_names
 from truelabel.raw.table import Table
 from truelabel.review import Decisions
+from truelabel.review.server import Review, application
 
 NAMES = ("cat", "dog")
 N = 20
@@ -219,6 +224,19 @@ def test_images_are_copied_by_their_final_labels(photos: SimpleNamespace) -> Non
     }
 
 
+def test_images_without_a_label_are_left_out_and_a_new_class_has_a_folder(photos: SimpleNamespace) -> None:
+    with Decisions(photos.folder / "decisions.sqlite") as decisions:
+        decisions.decide(2, None, given=0, suggested=0, verdict="several", id="cat/2.png")
+        decisions.decide(3, None, given=1, suggested=1, new_class="ferret", id="dog/3.png")
+    printed = call("review", photos.folder, "--copy-to", photos.tree)
+    made = {file.relative_to(photos.tree).as_posix() for file in photos.tree.rglob("*.png")}
+    assert made == {"cat/0.png", "cat/1.png", "ferret/3.png", "cat/4.png", "cat/5.png"}
+    assert f"5 images by final label, 3 of them in another folder: {photos.tree}" in printed
+    assert "1 image without a label is not among them." in printed
+    listed = read(photos.folder / "corrected.csv").set_index("file")["corrected"]
+    assert (listed["cat/2.png"], listed["dog/3.png"]) == ("", "ferret")
+
+
 def test_a_tree_that_cannot_be_made_is_refused(
     photos: SimpleNamespace, case: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -232,3 +250,86 @@ def test_a_tree_that_cannot_be_made_is_refused(
     (photos.source / "cat/2.png").unlink()
     assert "There is no image cat/2.png in" in complaint(photos.folder, "--copy-to", photos.tree)
     assert not photos.tree.exists()
+
+
+def judge(case: SimpleNamespace, row: int, **said: str) -> None:
+    """Say of a row of the table why it has no label, or which new class it is of."""
+    k, found = case.at[row], case.examined.found
+    with Decisions.of(case.examined, case.folder / "decisions.sqlite") as decisions:
+        decisions.decide(k, None, given=int(found.labels[k]), suggested=int(found.suggested[k]), id=row, **said)
+
+
+def test_what_has_no_single_label_is_empty_in_the_users_table_and_a_new_class_is_named(case: SimpleNamespace) -> None:
+    judge(case, 0, verdict="none")
+    judge(case, 5, verdict="ambiguous")
+    judge(case, 6, verdict="several")
+    judge(case, 8, new_class="guinea pig")
+    call("review", case.folder, "--corrected", case.out)
+    written = read(case.out)
+    rows = [0, 5, 6, 8]
+    assert written.loc[rows, "kind"].tolist() == ["", "", "", "guinea pig"]
+    assert written.loc[rows, "given_label"].tolist() == case.frame.loc[rows, "kind"].tolist()
+    assert written.loc[rows, "decision"].tolist() == ["none", "ambiguous", "several", "new class"]
+    assert "so it has no label" in written.loc[0, "reason"]
+    assert Table(case.out, "kind").given[0] is None  # read again, it has no label to learn from
+    assert written.loc[1, "kind"] == other(1)
+
+
+def test_a_reviewers_verdict_stands_above_an_audit_and_a_skipped_label_below() -> None:
+    audited = {0: ("checked", 1), 1: ("checked", 1), 2: ("none", None)}
+    decided = {0: ("none", None), 1: ("skip", None), 2: ("skip", None), 3: ("skip", None)}
+    assert above(audited, decided) == {
+        0: ("none", None),
+        1: ("checked", 1),
+        2: ("none", None),
+        3: ("skip", None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "new", "expected"),
+    [
+        (pd.Series([1, 2, 1]), "7", pd.Series([pd.NA, 7, 1], dtype="Int64")),
+        (pd.Series([1, 2, 1]), "sofa", pd.Series([None, "sofa", "1"], dtype=object)),
+        (pd.Series([True, False, True]), "sofa", pd.Series([None, "sofa", "True"], dtype=object)),
+        (pd.Series([1.0, 2.0, 1.0]), "", pd.Series([np.nan, 2.0, 1.0])),
+        (pd.Series([True, False, True]), "", pd.Series([pd.NA, False, True], dtype="boolean")),
+        (pd.Series(["1", "2", "1"], dtype="category"), "sofa", pd.Series([None, "sofa", "1"])),
+    ],
+)
+def test_a_column_of_any_type_holds_new_classes_and_no_label(
+    values: pd.Series, new: str, expected: pd.Series, tmp_path: Path
+) -> None:
+    frame = pd.DataFrame({"kind": values, "x": [1, 2, 3]})
+    given = np.array(label_names(values), dtype=object)
+    names = np.array(["", new or given[1], given[2]], dtype=object)
+    empty = np.array([""] * 3, dtype=object)
+    final = FinalLabels(np.array([-1, -1, 0]), names, given, empty, empty)
+    written = OwnTable(frame, "kind", np.arange(3)).corrected(final)
+    assert [None if pd.isna(one) else one for one in written["kind"]] == [
+        None if pd.isna(one) else one for one in expected
+    ]
+    written.to_parquet(tmp_path / "t.parquet")
+    assert pd.read_parquet(tmp_path / "t.parquet")["given_label"].tolist() == values.tolist()
+
+
+def test_the_pages_export_is_what_the_command_writes_whatever_was_decided_meanwhile(case: SimpleNamespace) -> None:
+    with Decisions.of(case.examined, case.folder / "decisions.sqlite") as decisions:
+        review = Review(case.examined, decisions, folder=case.folder)
+        page = TestClient(application(review, "t"), base_url="http://127.0.0.1/t/")
+        before = page.get("export/corrected.csv").text
+        assert list(pd.read_csv(io.StringIO(before)).columns) == [
+            *("note", "kind", "given_label", "decision", "reason", "title")
+        ]
+        k = case.at[5]
+        given = int(case.examined.found.labels[k])
+        for said in ({"label": 1 - given}, {"label": None, "verdict": "none"}, {"label": given}):
+            answer = page.post("decide", json={"row": k, "tab": "one"} | said)
+            assert answer.status_code == 200
+            call("review", case.folder, "--corrected", case.out, "--overwrite")
+            now = page.get("export/corrected.csv").text
+            assert now == case.out.read_text()
+            assert now != before
+            before = now
+        parquet = pd.read_parquet(io.BytesIO(page.get("export/corrected.parquet").content))
+        assert parquet["kind"].tolist() == read(case.out)["kind"].tolist()

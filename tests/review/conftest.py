@@ -9,11 +9,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from review_tabs import Tabs
 from truelabel import Predictions
 from truelabel.labels.examined import Examined, examined
 from truelabel.labels.issues import LabelIssues, titles
@@ -125,3 +128,14 @@ def serving(folder: Path, decisions: Path, *words: str) -> Iterator[str]:
         finally:
             server.send_signal(signal.SIGINT)
             server.stdout.read()
+
+
+@pytest.fixture
+def tabs(browser: Any) -> Iterator[Tabs]:
+    """Tabs of which, at the end, none may have complained or asked anybody but this machine."""
+    opened = Tabs(browser)
+    yield opened
+    for context in opened.contexts:
+        context.close()
+    assert opened.errors == []
+    assert {urlsplit(url).hostname for url in opened.asked} == {"127.0.0.1"}

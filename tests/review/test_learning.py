@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import truelabel as tl
 from truelabel.cli.app import app, main
 from truelabel.labels.examined import Examined
+from truelabel.labels.issues import examine
 from truelabel.labels.support import support
 from truelabel.review import Decisions
 from truelabel.review.learning import Background, suspects
@@ -103,6 +104,7 @@ def test_it_says_how_it_stands_from_beginning_to_end(page: TestClient, refining:
     assert ended(page) == {"state": "done", "said": said, "learned": 1}
     ((rows, labels, settings),) = refining.heard
     assert (rows, labels) == tuple(map(list, zip(*sorted([(first, 0), (second, 3)]), strict=True)))
+    assert settings.pop("left_out").tolist() == []
     assert settings == {"device": "auto", "progress": False}
 
 
@@ -123,7 +125,7 @@ def test_without_a_decision_there_is_nothing_to_learn_from(page: TestClient, ref
     decide(page, 0, None)
     refused = page.post("apply")
     assert refused.status_code == 422
-    assert refused.json()["detail"] == "Nothing is decided yet; decide about some labels first."
+    assert refused.json()["detail"] == "No label is decided yet; decide about some labels first."
     assert page.get("apply").json()["state"] == "idle"
     assert refining.heard == []
 
@@ -306,3 +308,49 @@ def test_what_the_command_cannot_apply_is_said_in_one_line(
     assert said(folder).endswith("decisions.sqlite; decide about some labels first.")
     assert "--apply writes a folder anew" in said(folder / "predictions.parquet")
     assert "truelabel review cleaned --apply" in " ".join(CliRunner().invoke(app, ["review", "--help"]).stdout.split())
+
+
+def test_nothing_is_learned_from_what_has_no_single_label(made_up: Make) -> None:
+    examined = made_up(120)
+    found = examined.found
+    left_out = np.array([3, 40, 41])
+    rows = np.setdiff1d(found.ranked()[:10], left_out)
+    labels = found.suggested[rows]
+    refined = examined.refined(rows, labels, left_out=left_out, progress=False)
+    assert (refined.about["trusted"], refined.about["left_out"]) == (len(rows), 3)
+    assert refined.found.wrong.total.of == 117
+    assert sorted(refined.found.table.index) == list(range(120))
+    assert refined.found.table["id"].loc[40] == "i40"
+    np.testing.assert_array_equal(refined.found.supported[left_out], found.labels[left_out])
+    np.testing.assert_allclose(refined.found.probs.sum(axis=1), 1, atol=1e-5)
+    kept = np.setdiff1d(np.arange(120), left_out)
+    alone = examine(examined.predictions[kept], trusted=known(rows, labels, 120)[kept], progress=False)
+    np.testing.assert_allclose(refined.found.probs[kept], alone.probs, atol=1e-5)
+    other = examined.predictions.labels.copy()
+    other[left_out] = (other[left_out] + 1) % 4  # whatever their labels are, nothing changes
+    said = examined.predictions.replace(labels=other)
+    again = replace(examined, predictions=said, found=replace(found, labels=other))
+    same = again.refined(rows, labels, left_out=left_out, progress=False)
+    np.testing.assert_allclose(same.found.probs[kept], refined.found.probs[kept], atol=1e-5)
+    with pytest.raises(ValueError, match="there is no row 120 to leave out"):
+        examined.refined(rows, labels, left_out=[120])
+
+
+def known(rows: np.ndarray, labels: np.ndarray, n: int) -> np.ndarray:
+    trusted = np.full(n, -1)
+    trusted[rows] = labels
+    return trusted
+
+
+def test_the_page_leaves_out_what_has_no_single_label(page: TestClient, refining: Refining, folder: Path) -> None:
+    rows = page.get("suspects").json()["rows"]
+    decide(page, rows[0], 0)
+    for row, said in zip(rows[1:4], ({"verdict": "none"}, {"verdict": "several"}, {"new_class": "gnu"}), strict=True):
+        assert page.post("decide", json={"row": row, "label": None, "tab": "one"} | said).status_code == 200
+    decide(page, rows[4], None)
+    page.post("apply")
+    refining.may_go_on.set()
+    assert ended(page)["state"] == "done"
+    ((learned, _, settings),) = refining.heard
+    assert learned == [rows[0]]
+    assert settings["left_out"].tolist() == sorted(rows[1:4])

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pandas as pd
 import pytest
 
+from review_tabs import Tabs, kept, press, row_of, violations
 from truelabel.labels.examined import Examined
 from truelabel.review import Decisions
 
 sync_api = pytest.importorskip("playwright.sync_api")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+pytest.importorskip("axe_playwright_python.sync_playwright")
 
 Serving = Callable[..., AbstractContextManager[str]]
 Page = Any
@@ -45,58 +45,6 @@ DECIDE = """async (count) => {
 }"""
 
 
-class Tabs:
-    """Opens tabs, and notes what none of them may do."""
-
-    def __init__(self, browser: Any) -> None:
-        self.browser, self.contexts, self.errors, self.asked = browser, [], [], []
-
-    def context(self, **settings: Any) -> Any:
-        context = self.browser.new_context(**{"viewport": {"width": 1280, "height": 860}} | settings)
-        context.set_default_timeout(15_000)
-        self.contexts.append(context)
-        return context
-
-    def open(self, address: str, context: Any = None, **settings: Any) -> Page:
-        page = (context or self.context(**settings)).new_page()
-        page.on("console", lambda said: self.errors.append(said.text) if said.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("request", lambda request: self.asked.append(request.url))
-        page.goto(address)
-        page.wait_for_selector("#item[data-row] #stage > *")
-        return page
-
-
-@pytest.fixture
-def tabs(browser: Any) -> Iterator[Tabs]:
-    """Tabs of which, at the end, none may have complained or asked anybody but this machine."""
-    opened = Tabs(browser)
-    yield opened
-    for context in opened.contexts:
-        context.close()
-    assert opened.errors == []
-    assert {urlsplit(url).hostname for url in opened.asked} == {"127.0.0.1"}
-
-
-def row_of(page: Page) -> int:
-    return int(page.get_attribute("#item", "data-row"))
-
-
-def press(page: Page, *keys: str) -> int:
-    """Press keys one after the other, each of which leads to another suspect; return the suspect on show."""
-    for key in keys:
-        before = row_of(page)
-        page.keyboard.press(key)
-        page.wait_for_selector(f"#item:not([data-row='{before}'])")
-    return row_of(page)
-
-
-def kept(path: Path) -> dict[int, tuple[str, Any]]:
-    with Decisions(path) as decided:
-        table = decided.table()
-    return {row: (line["decision"], line["label"]) for row, line in table.iterrows()}
-
-
 @pytest.fixture(scope="module")
 def images(folders: dict[str, Path], serving: Serving, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The page with images, and its file, which each test begins without."""
@@ -113,6 +61,8 @@ def page(images: tuple[str, Path], tabs: Tabs) -> Page:
         for tab in {one.tab for one in decided.changes()[1]} - {None}:
             while decided.undo(tab) is not None:
                 pass
+        with decided._writing() as file:
+            file.execute("DELETE FROM held")
         assert len(decided) == 0
     return tabs.open(address)
 
@@ -177,6 +127,62 @@ def test_every_key_does_what_the_help_says(page: Page, images: tuple[str, Path],
     assert page.inner_text("#progress") == "4 of 20 decided, 1 skipped"
 
 
+def test_what_has_no_single_label_is_said_by_keyboard_alone(
+    page: Page, images: tuple[str, Path], tabs: Tabs, ranked: pd.DataFrame
+) -> None:
+    rows, path = ranked.index.tolist(), images[1]
+    assert press(page, "n", "c", "m") == rows[3]
+    page.keyboard.press("w")
+    sync_api.expect(page.locator("#choose-title")).to_have_text("What is the new class called?")
+    page.keyboard.press("Enter")
+    assert page.is_visible("#choose")
+    page.keyboard.type("Sofa  bed")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#item[data-row='{rows[4]}']")
+    assert page.inner_text("#said") == "New class Sofa bed"
+    page.keyboard.press("w")
+    page.keyboard.type("so")
+    assert page.locator("#options li").all_inner_texts() == ["sonew class", "Sofa bed"]
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#item[data-row='{rows[5]}']")
+    page.keyboard.press("w")
+    page.keyboard.type("CAT")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#item[data-row='{rows[6]}']")
+    decided = kept(path)
+    assert [decided[row] for row in rows[:5]] == [
+        ("none", None),
+        ("ambiguous", None),
+        ("several", None),
+        ("new class", "Sofa bed"),
+        ("new class", "Sofa bed"),
+    ]
+    assert decided[rows[5]][1] == "cat"
+    assert page.inner_text("#progress") == "6 of 20 decided"
+    page.keyboard.press("w")
+    page.keyboard.type("a/b")
+    page.keyboard.press("Enter")
+    sync_api.expect(page.locator("#trouble")).to_contain_text("Not saved. A class cannot be called 'a/b'")
+    tabs.errors.clear()  # the browser noted that the server refused
+    assert len(kept(path)) == 6
+    assert press(page, "ArrowLeft", "ArrowLeft", "ArrowLeft") == rows[3]
+    assert page.inner_text("#standing").startswith("New class Sofa bed · ")
+    assert press(page, "ArrowLeft") == rows[2]
+    assert page.inner_text("#standing").startswith("Several classes · ")
+    assert violations(page) == []
+
+
+def test_the_keys_are_listed_on_the_page(page: Page) -> None:
+    listed = page.locator("#keys .for-one kbd").all_inner_texts()
+    assert listed == ["A", "K", "O", "1", "5", "N", "W", "C", "M", "S", "U", "←", "→", "F", "G", "?"]
+    assert page.is_visible("#keys .for-one")
+    assert not page.is_visible("#keys .for-many")
+    page.keyboard.press("?")
+    explained = page.locator("#help dt kbd").all_inner_texts()
+    assert sorted(explained) == sorted(listed)
+
+
 def test_buttons_do_the_same(page: Page, images: tuple[str, Path], ranked: pd.DataFrame) -> None:
     rows = ranked.index.tolist()
     for k, button in enumerate(("#accept", "#keep", "#skip", "#likely li:nth-child(1) button", "#forth")):
@@ -223,11 +229,16 @@ def test_two_tabs_show_each_others_decisions(
 ) -> None:
     rows, path = ranked.index.tolist(), images[1]
     other = tabs.open(images[0], page.context)
-    press(other, "k")
+    assert row_of(other) == rows[1]  # the first one is on show in the other tab
+    assert press(other, "ArrowLeft") == rows[0]
+    assert press(other, "k") == rows[1]
     page.wait_for_selector("#standing:not([hidden])")
     assert page.inner_text("#standing").startswith(f"In another tab, or earlier: kept {ranked.iloc[0]['given']}")
     assert row_of(page) == rows[0]
-    assert press(page, "a") == rows[1]
+    page.keyboard.press("a")
+    page.wait_for_selector("#conflict[open]")
+    page.keyboard.press("c")
+    page.wait_for_selector(f"#item[data-row='{rows[2]}']")
     assert kept(path) == {rows[0]: ("accept", ranked.iloc[0]["suggested"])}
     other.keyboard.press("u")
     other.wait_for_selector(f"#item[data-row='{rows[0]}']")
@@ -241,19 +252,19 @@ def test_two_tabs_show_each_others_decisions(
 
 
 def test_filters_choose_by_class_confidence_and_state(page: Page, ranked: pd.DataFrame) -> None:
-    def shown() -> str:
-        return page.inner_text("#place")
+    def shows(text: str) -> None:
+        sync_api.expect(page.locator("#place")).to_have_text(text)
 
     suspects = ranked.head(20)
-    assert shown() == "1 of 20"
+    shows("1 of 20")
     page.select_option("#class", label=page.locator("#class option", has_text="elk").inner_text())
     about_elk = suspects[(suspects["given"] == "elk") | (suspects["suggested"] == "elk")]
-    assert shown() == f"1 of {len(about_elk)}"
+    shows(f"1 of {len(about_elk)}")
     assert row_of(page) == about_elk.index[0]
     page.select_option("#band", "0.7 0.9")
     both = about_elk[about_elk["p_wrong"].between(0.7, 0.9)]
     assert 0 < len(both) < len(about_elk)
-    assert shown() == f"1 of {len(both)}"
+    shows(f"1 of {len(both)}")
     page.wait_for_selector(f"#item[data-row='{both.index[0]}']")
     page.select_option("#class", "")
     page.select_option("#band", "0 1.1")
@@ -262,11 +273,11 @@ def test_filters_choose_by_class_confidence_and_state(page: Page, ranked: pd.Dat
     press(page, "s")
     page.select_option("#show", "skipped")
     page.wait_for_selector(f"#item[data-row='{skipped}']")
-    assert shown() == "1 of 1"
+    shows("1 of 1")
     page.select_option("#show", "decided")
-    assert page.inner_text("#finished-title") == "Nothing more here"
+    sync_api.expect(page.locator("#finished-title")).to_have_text("Nothing more here")
     page.click("text=Go on with the rest")
-    assert shown() == "1 of 19"
+    shows("1 of 19")
 
 
 def test_the_end_says_what_was_done_and_leads_on(page: Page, tabs: Tabs) -> None:
@@ -297,6 +308,7 @@ def test_keyboard_alone_reaches_everything_and_shows_where_it_is(page: Page, ran
         assert outline >= 2, name
         reached.append(name)
     wanted = {
+        *("pair", "grid-button", "who", "none", "new-class", "ambiguous", "several"),
         "show",
         "class",
         "band",
@@ -341,6 +353,27 @@ def test_a_narrow_screen_has_room_for_all(images: tuple[str, Path], page: Page, 
     phone.wait_for_selector(f"#item:not([data-row='{before}'])")
     phone.tap("#other")
     assert phone.locator("#choose").bounding_box()["width"] <= 360
+    phone.keyboard.press("Escape")
+    assert not phone.is_visible("#none")
+    phone.tap("#more")
+    for button in ("#none", "#new-class", "#ambiguous", "#several", "#skip", "#undo"):
+        box = phone.locator(button).bounding_box()
+        assert box["x"] + box["width"] <= 360
+        assert box["y"] + box["height"] <= 640
+    assert violations(phone) == []
+    before = row_of(phone)
+    phone.tap("#several")
+    phone.wait_for_selector(f"#item:not([data-row='{before}'])")
+    assert not phone.is_visible("#none")
+    assert kept(images[1])[before] == ("several", None)
+    for dialog in ("#help-button", "#who"):
+        phone.tap(dialog)
+        assert phone.locator("dialog[open]").bounding_box()["width"] <= 360
+        assert violations(phone) == []
+        phone.keyboard.press("Escape")
+    phone.tap("#filter-button")
+    assert phone.is_visible("#pair")
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 @pytest.mark.parametrize("kind", ["text", "row"])
@@ -360,14 +393,7 @@ def test_hostile_text_is_text(
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             assert violations(page) == []
-
-
-def violations(page: Page) -> list[str]:
-    """What axe-core finds wrong with a page, contrast included."""
-    found = axe.Axe().run(page).response
-    checked = {rule["id"] for rule in found["passes"] + found["violations"]}
-    assert "color-contrast" in checked
-    return [f"{rule['id']}: {node['html']} {node['any']}" for rule in found["violations"] for node in rule["nodes"]]
+        page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -437,33 +463,34 @@ def test_decisions_are_applied_while_one_goes_on_and_every_tab_ranks_the_rest_an
         other = tabs.open(address, page.context)
         page.bring_to_front()
         apply_by_keyboard(page)
-        assert page.inner_text("#learning") == "Nothing is decided yet; decide about some labels first."
-        assert press(page, "a", "a", "a", "k") == rows[4]
+        assert page.inner_text("#learning") == "No label is decided yet; decide about some labels first."
+        assert press(page, "a", "a", "a", "k") == rows[5]  # rows[1] is on show in the other tab
         places = boxes(page)
         apply_by_keyboard(page)
         sync_api.expect(page.locator("#learning")).to_have_text("Learning from 4 decisions…")
         sync_api.expect(other.locator("#learning")).to_have_text("Learning from 4 decisions…")
         assert page.get_attribute("#apply", "aria-disabled") == "true"
         assert boxes(page) == places
-        assert press(page, "a") == rows[5]
+        assert press(page, "a") == rows[6]
         suggested = page.inner_text("#suggested")
         for tab in (page, other):
             sync_api.expect(tab.locator("#learning")).to_contain_text("still suspicious, 8 before.", timeout=240_000)
         learned = Examined.read(folder)
-        left = set(learned.found.ranked().tolist()) - set(rows[:4])
+        decided = {rows[0], *rows[2:6]}
+        left = set(learned.found.ranked().tolist()) - {rows[0], *rows[2:5]}
         assert page.inner_text("#learning").startswith(f"Learned: {len(left)} label")
         assert learned.about["trusted"] == 4
-        listed = len(left | set(rows[:6]))
+        listed = len(left | decided | {rows[6]})
         assert page.inner_text("#progress") == f"5 of {listed} decided"
-        assert (row_of(page), page.inner_text("#suggested")) == (rows[5], suggested)
+        assert (row_of(page), page.inner_text("#suggested")) == (rows[6], suggested)
         assert boxes(page) == places
-        assert row_of(other) == rows[0]
+        assert row_of(other) == rows[1]
         assert other.inner_text("#progress").startswith("5 of ")
         assert violations(page) == []
-        order = [row for row in learned.found.table.index if row in left - set(rows[:6])]
+        order = [row for row in learned.found.table.index if row in left - decided - {rows[1], rows[6]}]
         assert press(page, "k") == order[0]
         page.select_option("#show", "decided")
-        assert page.inner_text("#place").endswith(" of 6")
+        sync_api.expect(page.locator("#place")).to_contain_text(" of 6")
         page.close()
         other.close()
 

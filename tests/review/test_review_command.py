@@ -46,11 +46,13 @@ def test_it_serves_until_it_is_interrupted_and_says_where_the_decisions_are(
 ) -> None:
     kept = tmp_path / "d.sqlite"
     words = ["review", str(folders["name"]), "--no-browser", "--most", "3", "--decisions", str(kept)]
+    words += ["--reviewer", "Anna"]
     command = [sys.executable, "-c", "from truelabel.cli import main; main()", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         address = re.fullmatch(r"Review: (http://127\.0\.0\.1:\d+/[\w-]{32}/)\n", server.stdout.readline())[1]
         told = httpx.get(f"{address}suspects", timeout=30).json()
         assert len(told["rows"]) == 3
+        assert (told["reviewer"], told["shared"]) == ("Anna", False)
         said = {"row": told["rows"][0], "label": told["given"][0], "tab": "one"}
         assert httpx.post(f"{address}decide", json=said).status_code == 200
         assert httpx.get(address.rsplit("/", 2)[0]).status_code == 403
@@ -93,7 +95,7 @@ def test_exports_need_no_server(folders: dict[str, Path], decided: Path, tmp_pat
     assert result.exit_code == 0
     assert result.stdout == f"Decisions about 2 labels: {out}\nAll 40 labels, 1 of them changed: {labels}\n"
     table = pd.read_csv(out)
-    assert list(table.columns) == ["id", "given", "suggested", "decision", "label", "when"]
+    assert list(table.columns) == ["id", "given", "suggested", "decision", "label", "when", "reviewer"]
     assert table["id"].tolist() == ["i4", "i5"]
     assert table["decision"].tolist() == ["accept", "skip"]
     corrected = pd.read_parquet(labels)
@@ -114,6 +116,7 @@ def test_mistakes_are_said_in_one_line(
     folder, quiet = folders["name"], ("--no-browser", "--decisions", tmp_path / "new.sqlite")
     assert "There is no folder or file" in said(tmp_path / "nowhere")
     assert "holds no examined labels" in said(tmp_path)
+    assert "a reviewer's name has 60 letters at most" in said(folder, "--reviewer", "x" * 61)
     assert "is a probability between 0 and 1, not 7" in said(folder, "--threshold", 7)
     assert "must end in .csv or .parquet" in said(folder, "--export", "out.xlsx")
     assert "Nothing is decided yet: there is no" in said(folder, "--export", tmp_path / "out.csv", *quiet)

@@ -14,7 +14,7 @@ from truelabel.labels.examined import Examined
 from truelabel.labels.items import ImageFiles
 from truelabel.review import Decisions
 from truelabel.review.guard import Guard
-from truelabel.review.server import Review, application
+from truelabel.review.server import STATIC, Review, application
 
 TOKEN = "secret-token"
 NAMES = ("cat", "dog", "elk", "fox")
@@ -163,7 +163,9 @@ def test_every_answer_is_kept_nowhere_and_loads_nothing_from_elsewhere(page: Tes
 
 def test_the_page_itself_names_nothing_elsewhere(page: TestClient) -> None:
     assert page.get(f"http://127.0.0.1:8000/{TOKEN}").headers["location"] == f"/{TOKEN}/"
-    for path in ("", "review.js", "review.css"):
+    for path in ("", *STATIC):
+        if path == "icon.svg":  # which names the namespace of SVG
+            continue
         text = page.get(path).text
         assert "http://" not in text
         assert "https://" not in text
@@ -232,16 +234,88 @@ def test_two_tabs_see_each_others_decisions_and_undo_their_own(page: TestClient)
     decide(page, 3, 1, "one")
     answer = page.post("decide", json={"row": 4, "label": 2, "tab": "two", "since": 0}).json()
     assert [(one["row"], one["tab"]) for one in answer["changes"]] == [(3, "one"), (4, "two")]
-    decide(page, 3, 0, "two")
+    page.post("decide", json={"row": 3, "label": 0, "tab": "two", "seen": 1})
     undone = page.post("undo", json={"tab": "one", "since": answer["version"]}).json()
     assert undone["row"] == 3
     assert [(one["row"], one["label"], one["tab"]) for one in undone["changes"]] == [(3, 0, "two")]
     assert page.post("undo", json={"tab": "one"}).json()["row"] is None
 
 
+def test_a_conflict_is_shown_and_not_recorded(page: TestClient) -> None:
+    decide(page, 3, 1, "one")
+    said = {"row": 3, "label": 2, "tab": "two", "reviewer": "Ben", "next": [4]}
+    answer = page.post("decide", json=said).json()
+    assert (answer["conflict"]["label"], answer["conflict"]["seq"]) == (1, 1)
+    assert "decision" not in answer
+    assert [(one["row"], one["label"]) for one in answer["changes"]] == [(3, 1)]
+    again = page.post("decide", json=said | {"seen": 1}).json()
+    assert again["changes"][0]["reviewer"] == "Ben"
+    assert "conflict" not in again
+
+
+def test_each_tab_gets_an_instance_of_its_own_next(page: TestClient) -> None:
+    def show(tab: str, rows: list[int], **more: object) -> object:
+        return page.post("show", json={"tab": tab, "rows": rows} | more).json()["next"]
+
+    assert show("one", [5, 6, 7]) == 5
+    assert show("two", [5, 6, 7]) == 6
+    answer = page.post("decide", json={"row": 5, "label": 1, "tab": "one", "next": [6, 7, 8]})
+    assert answer.json()["next"] == 7
+    assert show("three", [5, 6, 7, 9], undecided=True) == 9
+    assert show("three", [5]) == 5
+    assert show("four", [5, 6, 7]) is None
+
+
+def test_a_grid_is_held_decided_and_undone_as_one(folders: dict[str, Path], tmp_path: Path) -> None:
+    page = client_of(Examined.read(folders["text"]), tmp_path / "d.sqlite")
+    told = page.get("suspects").json()
+    rows = told["rows"][:6]
+    mine = page.post("tiles", json={"tab": "one", "rows": rows, "most": 3}).json()
+    assert mine["rows"] == rows[:3]
+    assert all(
+        brief in page.get(f"item/{row}").json()["fields"][0][1]
+        for row, brief in zip(rows, mine["briefs"], strict=False)
+    )
+    theirs = page.post("tiles", json={"tab": "two", "rows": rows, "most": 60}).json()
+    assert theirs["rows"] == rows[3:]
+    label = told["suggested"][0]
+    said = {"tab": "one", "rows": rows[:3], "seen": [0, 0, 0], "label": label}
+    decide(page, rows[1], 0, "two")
+    answer = page.post("decide-all", json=said).json()
+    assert (answer["decided"], answer["conflicts"]) == ([rows[0], rows[2]], [rows[1]])
+    assert {one["row"]: one["label"] for one in answer["changes"]} == {rows[0]: label, rows[1]: 0, rows[2]: label}
+    assert page.post("undo", json={"tab": "one"}).json()["rows"] == [rows[0], rows[2]]
+    for wrong in ({"seen": [0]}, {"rows": [rows[0]] * 3}, {"label": 9}, {"rows": [], "seen": []}, {"label": None}):
+        assert page.post("decide-all", json=said | wrong).status_code == 422
+    assert page.post("decide-all", json=said | {"rows": [0, 1, 40]}).status_code == 404
+    assert page.post("tiles", json={"tab": "one", "rows": [40]}).status_code == 404
+    assert page.post("tiles", json={"tab": "one", "rows": [1], "most": 61}).status_code == 422
+
+
+def test_only_who_sits_at_this_machine_has_the_name_of_the_command(folders: dict[str, Path], tmp_path: Path) -> None:
+    examined = Examined.read(folders["name"])
+    review = Review(examined, Decisions.of(examined, tmp_path / "d.sqlite"), reviewer="Anna")
+    for client, host, name, shared in (
+        ("127.0.0.1", "127.0.0.1", "Anna", False),
+        ("192.168.1.7", "0.0.0.0", "", True),
+        ("127.0.0.1", "0.0.0.0", "Anna", True),
+    ):
+        page = TestClient(application(review, TOKEN, host), base_url=ADDRESS, client=(client, 50_000))
+        told = page.get("suspects").json()
+        assert (told["reviewer"], told["shared"]) == (name, shared)
+
+
 @pytest.mark.parametrize(
     "said",
     [
+        {"row": 0, "label": 1, "tab": "one", "verdict": "none"},
+        {"row": 0, "label": None, "tab": "one", "verdict": "perhaps"},
+        {"row": 0, "label": None, "tab": "one", "new_class": "dog"},
+        {"row": 0, "label": None, "tab": "one", "new_class": "../x"},
+        {"row": 0, "label": 1, "tab": "one", "reviewer": "x" * 61},
+        {"row": 0, "label": 1, "tab": "one", "reviewer": "two\nlines"},
+        {"row": 0, "label": 1, "tab": "one", "next": [1] * 501},
+        {"row": 0, "label": 1, "tab": "one", "seen": -1},
         {"row": 0, "label": 9, "tab": "one"},
         {"row": 0, "label": -1, "tab": "one"},
         {"row": 0, "label": "cat", "tab": "one"},
@@ -279,7 +353,7 @@ def test_exports_hold_what_was_decided(page: TestClient) -> None:
         answer = page.get(f"export/decisions.{ending}")
         assert answer.headers["content-disposition"] == f'attachment; filename="decisions.{ending}"'
         table = read(io.BytesIO(answer.content))
-        assert list(table.columns) == ["id", "given", "suggested", "decision", "label", "when"]
+        assert list(table.columns) == ["id", "given", "suggested", "decision", "label", "when", "reviewer"]
         assert table["id"].tolist() == ["i5", "i6"]
         assert table["label"].iloc[0] == "elk"
         assert pd.isna(table["label"].iloc[1])
@@ -325,9 +399,9 @@ def test_after_a_locked_file_decisions_are_kept_again(
     """One failure within a transaction used to make every later decision fail until the restart."""
     import sqlite3
 
-    from truelabel.review import decisions
+    from truelabel.review import decision_file
 
-    monkeypatch.setattr(decisions, "PATIENCE", 0.05)
+    monkeypatch.setattr(decision_file, "PATIENCE", 0.05)
     kept = Decisions.of(Examined.read(folders["image"]), tmp_path / "d.sqlite")
     real = kept._read
 

@@ -229,13 +229,22 @@ def _examined(folder: Path) -> None:
 def _decisions(folder: Path) -> None:
     from truelabel.labels import Examined
     from truelabel.review import Decisions
+    from truelabel.review.decisions import Asked
 
     _examined(folder)
     with Decisions.of(Examined.read(folder), folder / "decisions.sqlite") as decided:
         for row in range(10):
-            decided.decide(row, row % 3, given=0, suggested=1, tab="a")
+            decided.decide(row, row % 3, given=0, suggested=1, tab="a", reviewer="Anna")
         decided.undo("a")
+        decided.decide(10, None, given=0, suggested=1, tab="a", new_class="sofa")
+        decided.decide_all([Asked(row, row, 0, 1, 0) for row in range(11, 15)], 1, tab="b")
     shutil.copy(folder / "decisions.sqlite", folder / "whole.sqlite")
+
+
+COLUMNS = (
+    *("row", "given", "suggested", "decision", "label", "at", "tab", "undoes", "id"),
+    *("reviewer", "new_class", "batch"),
+)
 
 
 def _damage_decisions(folder: Path, rng: RNG) -> None:
@@ -245,7 +254,7 @@ def _damage_decisions(folder: Path, rng: RNG) -> None:
         return
     values = ("x", -5, 99, 2.5, None, b"\xff", 2**62)
     with sqlite3.connect(path) as file:
-        column = ("row", "given", "suggested", "decision", "label", "at", "tab", "undoes", "id")[int(rng.integers(9))]
+        column = COLUMNS[int(rng.integers(len(COLUMNS)))]
         value = values[int(rng.integers(len(values)))]
         try:
             if rng.random() < 0.3:
@@ -259,9 +268,10 @@ def _damage_decisions(folder: Path, rng: RNG) -> None:
 
 def _read_decisions(folder: Path) -> object:
     from truelabel.review import Decisions
+    from truelabel.review.deliver import decided_in
 
     with Decisions(folder / "decisions.sqlite") as decided:
-        return decided.table(), decided.trusted()
+        return decided.table(), decided.trusted(), decided_in(decided)
 
 
 def _store(folder: Path) -> None:

@@ -47,6 +47,13 @@ def review(
         str, typer.Option(help="The address to listen on; by default only this machine reaches the page.")
     ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    reviewer: Annotated[
+        str,
+        typer.Option(
+            help="Your name, which is kept with each decision; by default what you say on the page.",
+            show_default=False,
+        ),
+    ] = "",
     export: Annotated[
         Path | None, typer.Option(help="Write the decisions here (.csv or .parquet) instead of showing the page.")
     ] = None,
@@ -84,11 +91,15 @@ def review(
 
     Shows each suspect with what is most like it, and is quick by keyboard. Every decision is on disk before the next
     suspect shows, so that nothing is lost; the command goes on where you left off. Ctrl-C ends it. What you decided
-    can be applied to the calibrator, on the page or with --apply: it learns from it and judges the other labels anew.
+    can improve the rest, on the page or with --apply: the calibrator learns from it and judges the other labels anew.
+    Several people may work at once, with --host and --port on machines of their own; nobody overwrites another's
+    decision without seeing it.
 
     Example: truelabel review cleaned
 
     Example: truelabel review cleaned --threshold 0.5 --port 8080 --no-browser
+
+    Example: truelabel review cleaned --host 0.0.0.0 --reviewer Anna
 
     Example: truelabel review cleaned --export decisions.csv --corrected corrected.parquet
 
@@ -99,8 +110,10 @@ def review(
     from truelabel.labels.correct import rule_named
     from truelabel.labels.files import check_table_path
     from truelabel.raw.decided import check_images
+    from truelabel.review.names import reviewer_name
     from truelabel.writing import check_target
 
+    named_reviewer = reviewer_name(reviewer)
     for path in (export, corrected):
         if path is not None:
             check_target(check_table_path(path), reads=[where, images, table, decisions], overwrite=overwrite)
@@ -142,6 +155,7 @@ def review(
         host=host,
         browser=browser,
         device=device,
+        reviewer=named_reviewer,
     )
 
 
@@ -172,8 +186,13 @@ def _correct(
         write_table(table, out)
         print(f"All {len(table):,} labels, {changed:,} of them changed: {out}")
     if copy_to is not None:
-        copy_images(check_images(examined, copy_to), final, copy_to)
-        print(f"{len(examined):,} images by final label, {changed:,} of them in another folder: {copy_to}")
+        copied = copy_images(check_images(examined, copy_to), final, copy_to)
+        moved = int(((final.names != "") & (final.labels != examined.found.labels)).sum())
+        print(f"{copied:,} images by final label, {moved:,} of them in another folder: {copy_to}")
+        without = len(examined) - copied
+        if without:
+            are = "images without a label are" if without > 1 else "image without a label is"
+            print(f"{without:,} {are} not among them.")
     if folder is not None:
         _renew_corrected(folder, examined, decided)
 

@@ -16,6 +16,7 @@ from truelabel.arrays import Array, as_array
 from truelabel.labels.files import write_table
 from truelabel.labels.issues import LabelIssues, examine
 from truelabel.labels.items import Items, Names, items_of
+from truelabel.labels.left_out import examine_without
 from truelabel.labels.posterior import UNKNOWN
 from truelabel.labels.renewal import newest, renewing
 from truelabel.labels.support import HIDDEN, neighbour_view
@@ -64,7 +65,14 @@ class Examined:
         return neighbour_view(self.predictions, self.found.calibrator)
 
     def refined(
-        self, rows: Any, labels: Any, *, seed: int = 0, device: str = "auto", progress: bool | str = "auto"
+        self,
+        rows: Any,
+        labels: Any,
+        *,
+        left_out: Any = (),
+        seed: int = 0,
+        device: str = "auto",
+        progress: bool | str = "auto",
     ) -> Examined:
         """Examine the labels again, now that somebody has looked at some instances.
 
@@ -77,6 +85,9 @@ class Examined:
             The instances that somebody looked at, by number.
         labels : (m,) array
             Their true classes, as class indices.
+        left_out : (k,) array, optional
+            Instances without one label that is right, by number: nothing is learned from them, and they are not
+            counted.
         seed : int, default 0
             Seed of the new calibrator, where `about` does not say with which one the labels were examined before.
         device, progress
@@ -85,13 +96,21 @@ class Examined:
         Returns
         -------
         Examined
-            Its `about` says how many labels were trusted.
+            Its `about` says how many labels were trusted, and how many left out.
         """
         trusted = _trusted(rows, labels, *self.predictions.probs.shape)
+        left_out = np.unique(np.asarray(left_out, dtype=np.int64))
+        if len(left_out) and not 0 <= left_out[0] <= left_out[-1] < len(self):
+            raise ValueError(f"there is no row {left_out[-1]} to leave out; they go from 0 to {len(self) - 1}.")
         noted = self.about.get("seed")
         seed = seed if noted is None else int(noted)
-        found = examine(self.predictions, trusted=trusted, random_state=seed, device=device, progress=progress)
+        settings: dict[str, Any] = {"random_state": seed, "device": device, "progress": progress}
+        if len(left_out):
+            found = examine_without(self.predictions, left_out, self.found, trusted, **settings)
+        else:
+            found = examine(self.predictions, trusted=trusted, **settings)
         about = self.about | _noted(self.predictions, found) | {"seed": seed, "trusted": int((trusted >= 0).sum())}
+        about["left_out"] = len(left_out)
         report = getattr(found.calibrator, "report_", None)
         if report is not None:
             about["report"] = report.to_dict()

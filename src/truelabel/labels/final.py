@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -18,13 +18,20 @@ if TYPE_CHECKING:
     from truelabel.labels.audit import Audit
     from truelabel.labels.examined import Examined
 
-Decided = Mapping[int, tuple[str, int | None]]  # by row number: the decision in a word, and the class if there is one
+# By row number: the decision in a word, and the class, by its index or, if it is a new one, its name; None without.
+Decided = Mapping[int, tuple[str, int | str | None]]
+NEW_CLASS: Final = "new class"
 REASONS = {
     "accept": "a reviewer took the suggestion",
     "keep": "a reviewer kept the given label",
     "other": "a reviewer gave this label",
     "skip": "a reviewer skipped it, so the given label stays",
+    "none": "a person says that no class fits, so it has no label",
+    "ambiguous": "a reviewer says that nobody can tell the class, so it has no label",
+    "several": "a reviewer says that several classes fit, so it has no label",
+    NEW_CLASS: "a reviewer says that it is of a class that was not there",
 }
+WITHOUT_LABEL = ("none", "ambiguous", "several")  # decisions after which there is no label, not even the given one
 CHECKED = "checked"  # the decision where an audit's answer is one of the classes
 
 
@@ -35,9 +42,9 @@ class FinalLabels:
     Attributes
     ----------
     labels : (n,) array
-        Class indices.
+        Class indices; −1 where there is no label, or one of a new class.
     names : (n,) array of str
-        The same as names.
+        The same as names, those of new classes too; empty where there is no label.
     given : (n,) array of str
         The names of the given labels.
     decision : (n,) array of str
@@ -55,9 +62,26 @@ class FinalLabels:
     def listed(self, found: LabelIssues) -> pd.DataFrame:
         """Return a row per instance: `id`, `given`, `corrected`, `changed`, `decision`, `reason`."""
         table = found.table.sort_index()[["id", "given"]].copy()
-        table["corrected"] = titles(found.class_names)[self.labels]
+        table["corrected"] = self._titles(found.class_names)
         table["changed"] = self.labels != found.labels
         return table.assign(decision=self.decision, reason=self.reason)
+
+    def _titles(self, class_names: tuple[Any, ...]) -> Any:
+        """Return the labels as the classes are named, missing where there is none."""
+        import pandas as pd
+
+        named = self.names.copy()
+        named[self.names == ""] = None
+        if isinstance(class_names[0], str):
+            return named
+        if ((self.labels < 0) & (self.names != "")).any():  # a new class, which has a name
+            return named
+        numbers = np.where(self.labels < 0, 0, titles(class_names)[self.labels])
+        if not (self.labels < 0).any():
+            return numbers
+        column = pd.array(numbers, dtype="Int64")
+        column[self.labels < 0] = pd.NA
+        return column
 
 
 def final_labels(found: LabelIssues, corrected: CorrectedLabels, decided: Decided) -> FinalLabels:
@@ -65,17 +89,27 @@ def final_labels(found: LabelIssues, corrected: CorrectedLabels, decided: Decide
     labels = corrected.labels.copy()
     decision = np.full(len(labels), "", dtype=object)
     reason = np.array(corrected.table["why"].tolist(), dtype=object)
+    titled = np.array([str(name) for name in found.class_names], dtype=object)
+    new: dict[int, str] = {}
     for row, (word, label) in decided.items():
-        if not 0 <= row < len(labels) or not (label is None or 0 <= label < len(found.class_names)):
+        known = label is None or isinstance(label, str) or 0 <= label < len(found.class_names)
+        if not 0 <= row < len(labels) or not known:
             raise ValueError(f"there is a decision about row {row} and class {label}, which these labels do not have.")
-        labels[row] = found.labels[row] if label is None else label
+        if isinstance(label, str):
+            labels[row], new[row] = -1, label
+        elif label is None:
+            labels[row] = -1 if word in WITHOUT_LABEL else found.labels[row]
+        else:
+            labels[row] = label
         decision[row] = word
         reason[row] = REASONS.get(word, _reason(word, label))
-    names = np.array([str(name) for name in found.class_names], dtype=object)
-    return FinalLabels(labels, names[labels], names[found.labels], decision, reason)
+    names = np.where(labels < 0, "", titled[labels])
+    for row, name in new.items():
+        names[row] = name
+    return FinalLabels(labels, names, titled[found.labels], decision, reason)
 
 
-def _reason(word: str, label: int | None) -> str:
+def _reason(word: str, label: int | str | None) -> str:
     if word == CHECKED:
         return "a person checked it in an audit"
     return f"a person decided: {word}" + (", so the given label stays" if label is None else "")
@@ -91,6 +125,6 @@ def corrections(examined: Examined, rule: Rule | None = None) -> CorrectedLabels
     return correct_labels(examined.found, rule=rule, threshold=threshold)
 
 
-def answered(audit: Audit) -> dict[int, tuple[str, int | None]]:
+def answered(audit: Audit) -> dict[int, tuple[str, int | str | None]]:
     """Return an audit's answers as decisions."""
     return {row: (CHECKED, code) if code >= 0 else (str(audit.word(code)), None) for row, code in audit.answers.items()}

@@ -235,7 +235,7 @@ def _examine(predictions: Predictions, calibrator: Calibrator | None, **settings
     assert predictions.labels is not None
     names: tuple[Any, ...] = predictions.class_names or (*range(predictions.n_classes),)
     return LabelIssues(
-        _table(predictions, posterior.probs, names, posterior.calibrator),
+        table_of(predictions, posterior.probs, names, posterior.calibrator),
         predictions.labels,
         posterior.probs,
         count_wrong(posterior, predictions.labels, names),
@@ -247,9 +247,10 @@ def _examine(predictions: Predictions, calibrator: Calibrator | None, **settings
     )
 
 
-def _table(
+def table_of(
     predictions: Predictions, probs: Floats, names: tuple[Any, ...], calibrator: Calibrator | None
 ) -> pd.DataFrame:
+    """Return the table of `find_label_issues` for p(y | x, ŷ, ỹ)."""
     import pandas as pd
 
     assert predictions.labels is not None

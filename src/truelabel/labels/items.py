@@ -89,6 +89,17 @@ class Cells(_Readable):
     def fields(self, row: int) -> dict[str, str]:
         return dict(zip(self.columns, map(str, self._frame.iloc[row]), strict=True))
 
+    def numbers(self) -> dict[str, Array]:
+        """Return the columns that hold numbers, by name; NaN where a cell is empty."""
+        from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+        columns = {name: self._frame.iloc[:, place] for place, name in enumerate(self.columns)}
+        return {
+            name: column.to_numpy(dtype=np.float64, na_value=np.nan)
+            for name, column in columns.items()
+            if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype)
+        }
+
     def source(self) -> dict[str, Any]:
         source: dict[str, Any] = {"kind": self.kind, "table": str(self.path), "columns": self.columns}
         return source if self.rows is None else source | {"rows": self.rows}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from truelabel.labels.examined import Examined
     from truelabel.labels.final import Decided
 
+SKIP = "skip"
 LIST = f"{CORRECTED}.csv"  # of images
 
 
@@ -45,10 +46,9 @@ def final_in(
 
 
 def above(audited: Decided, decided: Decided) -> Decided:
-    """Return decisions with an audit's answers where there is none, or one without a label."""
-    checked = {row: answer for row, answer in audited.items() if answer[1] is not None}
-    labelled = {row: one for row, one in decided.items() if one[1] is not None}
-    return {**audited, **decided, **checked, **labelled}
+    """Return decisions with an audit's answers where there is none, or the label was skipped."""
+    final = {row: one for row, one in decided.items() if one[0] != SKIP}
+    return {**decided, **audited, **final}
 
 
 def corrected_table(folder: Path | None, examined: Examined, final: FinalLabels) -> Any:
@@ -69,13 +69,19 @@ def check_images(examined: Examined, copy_to: Path) -> ImageFiles:
     return items
 
 
-def copy_images(images: ImageFiles, final: FinalLabels, copy_to: Path, progress: bool | str = "auto") -> None:
-    """Make a new folder tree of the images by their final labels, whole or not at all."""
-    gone = next((name for name in images.names if not (images.folder / name).is_file()), None)
+def copy_images(images: ImageFiles, final: FinalLabels, copy_to: Path, progress: bool | str = "auto") -> int:
+    """Make a new folder tree of the images by their final labels, whole or not at all, and return how many it has.
+
+    Images without a label are left out.
+    """
+    labelled = final.names != ""
+    names = [name for name, has_label in zip(images.names, labelled, strict=True) if has_label]
+    gone = next((name for name in names if not (images.folder / name).is_file()), None)
     if gone is not None:
         raise FileNotFoundError(f"There is no image {gone} in {images.folder}; name its folder with --images.")
     with Progress(progress) as bars, whole_folder(copy_to, flushed=False) as tree:
-        copy_tree(images.folder, images.names, [str(name) for name in final.names], tree, bars)
+        copy_tree(images.folder, names, [str(name) for name in final.names[labelled]], tree, bars)
+    return len(names)
 
 
 def renew(folder: str | os.PathLike[str], examined: Examined, decided: Decided) -> Path:

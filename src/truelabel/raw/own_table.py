@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,7 @@ class OwnTable:
         own = {name: value for name, value in zip(raw, frame[self.label], strict=True) if name is not None}
         values = frame[self.label].to_numpy(dtype=object, copy=True)
         decision, reason = (np.full(len(frame), "", dtype=object) for _ in range(2))
-        values[self.rows] = [own.get(name, name) for name in final.names]
+        values[self.rows] = [own.get(name, name) if name else None for name in final.names]
         decision[self.rows], reason[self.rows] = final.decision, final.reason
         for row, given in zip(self.rows, final.given, strict=True):
             if raw[row] != given and not reason[row]:
@@ -61,7 +62,7 @@ class OwnTable:
         at = list(frame.columns).index(self.label) + 1
         for place, (title, column) in enumerate(zip(self._titles(), beside, strict=True), at):
             frame.insert(place, title, column)
-        frame[self.label] = _of_type(values, self.frame[self.label])
+        frame[self.label] = _of_type(values, self.frame[self.label], {*final.names} - {*own, ""})
         return frame
 
     def _titles(self) -> list[str]:
@@ -123,7 +124,21 @@ def _without_ours(frame: Any, label: str) -> Any:
     return frame.drop(columns=titles)
 
 
-def _of_type(values: Array, like: Any) -> Any:
+def _of_type(values: Array, like: Any, new: Set[str]) -> Any:
+    """Return values as a column of a type that also holds what the column did not: new classes, and no label."""
     import pandas as pd
+    from pandas.api import types
 
-    return pd.Series(values, index=like.index).astype(like.dtype)
+    column = pd.Series(values, index=like.index, dtype=object)
+    if isinstance(like.dtype, pd.CategoricalDtype):
+        categories = [*like.dtype.categories, *sorted(new - {*map(str, like.dtype.categories)})]
+        return column.astype(pd.CategoricalDtype(categories, like.dtype.ordered))
+    if not types.is_numeric_dtype(like.dtype):
+        return column.astype(like.dtype)
+    if types.is_integer_dtype(like.dtype) and all(name.isdecimal() for name in new):
+        column = column.map(lambda value: int(value) if isinstance(value, str) else value)
+    elif new:
+        return column.map(lambda value: None if value is None else str(value))
+    if not column.isna().any() or types.is_float_dtype(like.dtype):
+        return column.astype(like.dtype)
+    return column.astype("boolean" if types.is_bool_dtype(like.dtype) else "Int64")

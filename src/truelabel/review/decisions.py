@@ -6,9 +6,7 @@ import hashlib
 import json
 import os
 import sqlite3
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from truelabel.arrays import Array, Ints
+from truelabel.labels.final import NEW_CLASS
+from truelabel.review.decision_file import DecisionFile, make
+from truelabel.review.holds import hold
+from truelabel.review.names import as_named_before, new_class_name, reviewer_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,49 +26,68 @@ if TYPE_CHECKING:
     from truelabel.labels.examined import Examined
     from truelabel.labels.issues import LabelIssues
 
-Kind = Literal["accept", "keep", "other", "skip"]
-FORMAT = 0x7472_6C31  # marks an SQLite file as one of decisions
-BUSY = ("locked", "busy", "unable to open", "disk", "readonly")  # what says nothing of what is in the file
-PATIENCE = 10.0  # seconds that a decision waits for another process's
-
-# Nothing in `log` is ever changed or deleted: an undo is an entry of its own, which names the one that it undoes.
-SCHEMA = f"""
-CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE log (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    row INTEGER NOT NULL,
-    id NOT NULL,
-    given INTEGER NOT NULL,
-    suggested INTEGER NOT NULL,
-    decision TEXT,
-    label INTEGER,
-    at TEXT NOT NULL,
-    tab TEXT NOT NULL,
-    undoes INTEGER REFERENCES log
-);
-CREATE INDEX by_row ON log (row, seq);
-CREATE INDEX by_undone ON log (undoes);
-CREATE VIEW valid AS
-    SELECT * FROM log WHERE undoes IS NULL AND NOT EXISTS (SELECT 1 FROM log AS undo WHERE undo.undoes = log.seq);
-CREATE VIEW standing AS
-    SELECT * FROM valid WHERE seq = (SELECT MAX(seq) FROM valid AS other WHERE other.row = valid.row);
-PRAGMA application_id = {FORMAT};
-"""
+Verdict = Literal["none", "ambiguous", "several"]
+Kind = Literal["accept", "keep", "other", "skip", "none", "ambiguous", "several", "new class"]
+STANDING = "standing.row, decision, label, at, tab, reviewer, seq, new_class"
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What stands about an instance: the last decision that was not undone, or that there is none."""
+    """What stands about an instance: the last decision that was not undone, or that there is none.
+
+    Attributes
+    ----------
+    row : int
+        The instance's row number.
+    decision : str or None
+        A word, as `Decisions.decide` returns it; None where nothing stands.
+    label : int or None
+        The class that it is, if it has one.
+    when, tab, reviewer : str or None
+        When it was decided, in which tab, and by whom; the name is empty where the person gave none.
+    seq : int or None
+        The number of the decision in the file.
+    new_class : str or None
+        The name of the class that it is, if that is a new one.
+    """
 
     row: int
     decision: Kind | None
     label: int | None
     when: str | None
     tab: str | None
+    reviewer: str | None
+    seq: int | None
+    new_class: str | None = None
 
 
-class Decisions:
-    """A person's decisions about labels, kept in a file.
+class ConflictError(Exception):
+    """Another person has decided about an instance since it was looked at; `standing` is what stands now.
+
+    Where that person took a decision back, `standing` has no decision, but who took it back and when.
+    """
+
+    def __init__(self, standing: Standing) -> None:
+        super().__init__(f"another person has decided about row {standing.row} meanwhile")
+        self.standing = standing
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An instance that a person was asked about: its row, name, given and suggested label, and the decision it had.
+
+    `seen` is the number of the decision that stood when the person looked, 0 if none did.
+    """
+
+    row: int
+    id: Any
+    given: int
+    suggested: int
+    seen: int
+
+
+class Decisions(DecisionFile):
+    """Decisions of one or several persons about labels, kept in a file.
 
     Every decision is on disk before `decide` returns. Several threads, processes and open pages may use one file at
     once; of two decisions about an instance, the last one stands.
@@ -83,22 +104,6 @@ class Decisions:
     ...     decided.table()
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        if not self.path.is_file():
-            raise FileNotFoundError(f"There are no decisions in {self.path}; truelabel review makes them.")
-        self._open()
-        try:
-            self._require_format()
-            with self._readable():
-                stored = self._about()
-                self.class_names: tuple[Any, ...] = _names(stored["class_names"])
-                self.fingerprint = str(stored["fingerprint"])
-                self._read("SELECT seq, row, id, given, suggested, decision, label, at, tab FROM standing LIMIT 1")
-        except BaseException:
-            self.close()
-            raise
-
     @classmethod
     def of(cls, examined: Examined, path: str | os.PathLike[str]) -> Decisions:
         """Open the decisions about examined labels, in a file that is made if need be.
@@ -107,71 +112,27 @@ class Decisions:
         """
         fingerprint = _fingerprint(examined)
         if not Path(path).exists() or not Path(path).stat().st_size:
-            _make(Path(path), examined.found.class_names, fingerprint)
+            make(Path(path), examined.found.class_names, fingerprint)
         opened = cls(path)
         if opened.fingerprint != fingerprint:
             opened.close()
             raise ValueError(f"{path} holds decisions about other data; name another file (--decisions) or remove it.")
         return opened
 
-    def _open(self) -> None:
-        self._lock = threading.RLock()
-        self._connection = _connect(self.path)
-
-    def _require_format(self) -> None:
-        try:
-            (found,) = self._connection.execute("PRAGMA application_id").fetchone()
-        except sqlite3.DatabaseError:
-            found = None
-        if found != FORMAT:
-            raise ValueError(f"{self.path} is no file of decisions; name one that truelabel review made.")
-
-    def _about(self) -> dict[str, str]:
-        return dict(self._connection.execute("SELECT name, value FROM about"))
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Hold the file for one change, which is on disk when this is left."""
-        with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """See one state of the file, however many questions are asked of it, and let go of it in any case."""
-        with self._lock:
-            self._connection.execute("BEGIN")
-            try:
-                yield self._connection
-            finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-
-    @contextmanager
-    def _readable(self) -> Iterator[None]:
-        """Say in a sentence that the file is damaged, where it is; one that is locked or gone is not."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if any(word in str(error) for word in BUSY):
-                raise OSError(f"{self.path} cannot be read now ({error}); try again.") from None
-            raise ValueError(f"{self.path} is damaged ({error}); restore it from a copy.") from None
-        except (sqlite3.DatabaseError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
-            raise ValueError(
-                f"{self.path} is damaged ({type(error).__name__}: {error}); restore it from a copy."
-            ) from None
-
-    def _read(self, query: str, *values: Any) -> list[Any]:
-        with self._lock:
-            return self._connection.execute(query, values).fetchall()
-
-    def decide(self, row: int, label: int | None, *, given: int, suggested: int, id: Any = None, tab: str = "") -> Kind:
+    def decide(
+        self,
+        row: int,
+        label: int | None,
+        *,
+        given: int,
+        suggested: int,
+        verdict: Verdict | None = None,
+        new_class: str | None = None,
+        id: Any = None,
+        tab: str = "",
+        reviewer: str = "",
+        seen: int | None = None,
+    ) -> Kind:
         """Record a decision; when this returns it is on disk.
 
         Parameters
@@ -179,54 +140,127 @@ class Decisions:
         row : int
             The instance's row number.
         label : int or None
-            The class that it is; None to skip the instance.
+            The class that it is; None to skip the instance, or with one of the next two.
         given, suggested : int
             Its given label and the suggested one, as class indices.
+        verdict : {"none", "ambiguous", "several"}, optional
+            Why it has no label: no class fits, nobody can tell which, several classes fit.
+        new_class : str, optional
+            The name of the class that it is, if that is none of the classes.
         id : optional
             Its name; the row number by default.
         tab : str
-            Who decides; `undo` undoes what the same tab did.
+            Where it is decided; `undo` undoes what the same tab did.
+        reviewer : str
+            Who decides.
+        seen : int, optional
+            The number of the decision that stood when the person looked (`Standing.seq`), 0 if none did. If another
+            tab has decided since, nothing is recorded, and `ConflictError` is raised. By default the decision counts
+            whatever stands.
 
         Returns
         -------
         str
-            "keep" where the label is the given one, "accept" where it is the suggested one, else "other"; or "skip".
+            "keep" where the label is the given one, "accept" where it is the suggested one, else "other"; "skip"; the
+            verdict; or "new class".
         """
-        if label is not None and not 0 <= label < len(self.class_names):
-            raise ValueError(f"there is no class {label}; the classes are 0 to {len(self.class_names) - 1}.")
-        decision = _kind(label, given, suggested)
-        values = (row, row if id is None else id, given, suggested, decision, label, _now(), tab)
+        self._require_class(label)
+        if sum(one is not None for one in (label, verdict, new_class)) > 1:
+            raise ValueError("a decision is a label, a verdict or a new class; pass one of them.")
+        name = None if new_class is None else new_class_name(new_class, self.class_names)
+        decision: Kind = NEW_CLASS if name is not None else verdict or _kind(label, given, suggested)
+        who = reviewer_name(reviewer)
         with self._writing() as file:
-            file.execute(
-                "INSERT INTO log (row, id, given, suggested, decision, label, at, tab) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                values,
-            )
+            if seen is not None:
+                _require_unchanged(file, row, seen, tab)
+            name = None if name is None else as_named_before(file, name)
+            about = (row, row if id is None else id, given, suggested)
+            _record(file, *about, decision, label, _now(), tab, who, name, None)
         return decision
 
-    def undo(self, tab: str = "") -> int | None:
+    def decide_all(
+        self, about: Sequence[Asked], label: int, *, tab: str = "", reviewer: str = ""
+    ) -> tuple[list[int], list[Standing]]:
+        """Record one label for several instances, all of them together; `undo` takes them back together, too.
+
+        Parameters
+        ----------
+        about : sequence of Asked
+            The instances, and what stood about them when the person looked.
+        label : int
+            The class that all of them are.
+        tab, reviewer : str
+            Where it is decided, and by whom.
+
+        Returns
+        -------
+        decided : list of int
+            The rows that were decided.
+        conflicts : list of Standing
+            What stands about the others: somebody else has decided about them since, and that is left as it is.
+        """
+        self._require_class(label)
+        who, now = reviewer_name(reviewer), _now()
+        decided: list[int] = []
+        conflicts: list[Standing] = []
+        with self._writing() as file:
+            (first,) = file.execute("SELECT COALESCE(MAX(seq), 0) + 1 FROM log").fetchone()
+            for one in about:
+                try:
+                    _require_unchanged(file, one.row, one.seen, tab)
+                except ConflictError as error:
+                    conflicts.append(error.standing)
+                    continue
+                kind = _kind(label, one.given, one.suggested)
+                _record(file, one.row, one.id, one.given, one.suggested, kind, label, now, tab, who, None, first)
+                decided.append(one.row)
+        return decided, conflicts
+
+    def _require_class(self, label: int | None) -> None:
+        if label is not None and not 0 <= label < len(self.class_names):
+            raise ValueError(f"there is no class {label}; the classes are 0 to {len(self.class_names) - 1}.")
+
+    def undo(self, tab: str = "", reviewer: str = "") -> int | None:
         """Undo the last decision of a tab that is not undone yet; return its row, or None where there is none.
 
         What was decided before about the instance stands again. A later decision of another tab about it is left
-        as it is.
+        as it is. Instances that were decided together are undone together; the row of the first one is returned.
         """
+        rows = self.undo_all(tab, reviewer)
+        return rows[0] if rows else None
+
+    def undo_all(self, tab: str = "", reviewer: str = "") -> list[int]:
+        """Do as `undo`, and return all rows that were undone."""
+        who, now = reviewer_name(reviewer), _now()
         with self._writing() as file:
             last = file.execute(
-                "SELECT seq, row, id, given, suggested FROM valid WHERE tab = ? ORDER BY seq DESC LIMIT 1", (tab,)
+                "SELECT seq, batch FROM valid WHERE tab = ? ORDER BY seq DESC LIMIT 1", (tab,)
             ).fetchone()
             if last is None:
-                return None
-            file.execute(
-                "INSERT INTO log (undoes, row, id, given, suggested, at, tab) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*last, _now(), tab),
+                return []
+            entries = file.execute(
+                "SELECT seq, row, id, given, suggested FROM valid"
+                " WHERE tab = ? AND (seq = ? OR batch = ?) ORDER BY seq",
+                (tab, *last),
+            ).fetchall()
+            file.executemany(
+                "INSERT INTO log (undoes, row, id, given, suggested, at, tab, reviewer)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [(*entry, now, tab, who) for entry in entries],
             )
-        return int(last[1])
+        return [int(row) for _, row, *_ in entries]
+
+    def hold(self, tab: str, wanted: Sequence[int], *, most: int = 1, since: int | None = None) -> list[int]:
+        """Let a tab have the first instances of those it wants that no other tab has; see `truelabel.review.holds`."""
+        with self._noting() as file:
+            return hold(file, tab, wanted, most=most, since=since)
 
     def changes(self, since: int = 0) -> tuple[int, list[Standing]]:
         """Return the file's version, and what stands about each instance that was touched after version `since`."""
         with self._reading():
             ((version,),) = self._read("SELECT COALESCE(MAX(seq), 0) FROM log")
             touched = self._read(
-                "SELECT touched.row, decision, label, at, tab"
+                f"SELECT touched.{STANDING.removeprefix('standing.')}"
                 " FROM (SELECT DISTINCT row FROM log WHERE seq > ?) AS touched"
                 " LEFT JOIN standing ON standing.row = touched.row ORDER BY touched.row",
                 since,
@@ -243,8 +277,9 @@ class Decisions:
         Returns
         -------
         pandas.DataFrame
-            `id`; `given` and `suggested` label; `decision` ("accept", "keep", "other" or "skip"); `label`, what the
-            person says it is (missing where skipped); `when`, in UTC. The index is the instance's row number.
+            `id`; `given` and `suggested` label; `decision`, as `decide` returns it; `label`, what the person says it
+            is (the name of a new class, too; missing where it was skipped or has no label); `when`, in UTC;
+            `reviewer`, who decided (empty where the person gave no name). The index is the instance's row number.
         """
         with self._readable():
             return self._table()
@@ -252,11 +287,15 @@ class Decisions:
     def _table(self) -> pd.DataFrame:
         import pandas as pd
 
-        entries = self._read("SELECT row, id, given, suggested, decision, label, at FROM standing ORDER BY seq")
-        columns = list(zip(*entries, strict=True)) or [()] * 7
+        entries = self._read(
+            "SELECT row, id, given, suggested, decision, label, at, reviewer, new_class FROM standing ORDER BY seq"
+        )
+        columns = list(zip(*entries, strict=True)) or [()] * 9
         numbered = not isinstance(self.class_names[0], str)
-        dtype: Any = "Int64" if numbered else object
-        label = [None if index is None else self.class_names[index] for index in columns[5]]
+        dtype: Any = "Int64" if numbered and not any(columns[8]) else object
+        label = [
+            new if index is None else self.class_names[index] for index, new in zip(columns[5], columns[8], strict=True)
+        ]
         return pd.DataFrame(
             {
                 "id": list(columns[1]),
@@ -265,6 +304,7 @@ class Decisions:
                 "decision": pd.Series(columns[4], dtype=object),
                 "label": pd.Series(label, dtype=dtype),
                 "when": pd.to_datetime(pd.Series(columns[6], dtype=object), utc=True, format="ISO8601"),
+                "reviewer": pd.Series(columns[7], dtype=object),
             }
         ).set_axis(pd.Index(columns[0], dtype=np.int64), axis=0)
 
@@ -278,6 +318,8 @@ class Decisions:
             found = np.array(entries, dtype=np.int64).reshape(-1, 2)
             if len(found) and (found.min() < 0 or found[:, 1].max() >= len(self.class_names)):
                 raise ValueError("a class or a row that there is not")
+            if self._read("SELECT 1 FROM standing WHERE new_class IS NOT NULL AND typeof(new_class) != 'text' LIMIT 1"):
+                raise TypeError("a new class without a name")
         return found[:, 0].copy(), found[:, 1].copy()
 
     def corrected(self, found: LabelIssues) -> pd.DataFrame:
@@ -292,24 +334,14 @@ class Decisions:
         -------
         pandas.DataFrame
             `id`, `given`, `corrected`, `changed` (whether the two differ) and `decision` (empty where there is none).
-            Where nobody decided, the given label stands.
+            Where nobody decided, the given label stands; what has no label is missing.
         """
-        from truelabel.labels.issues import titles
+        from truelabel.labels.correct import correct_labels
+        from truelabel.labels.final import final_labels
+        from truelabel.review.deliver import decided_in
 
-        rows, chosen = self.trusted()
-        labels = found.labels.copy()
-        labels[rows] = chosen
-        table = found.table.sort_index()[["id", "given"]].copy()
-        table["corrected"] = titles(found.class_names)[labels]
-        table["changed"] = labels != found.labels
-        decided = {int(row): decision for row, decision in self._read("SELECT row, decision FROM standing")}
-        table["decision"] = [decided.get(row, "") for row in range(len(labels))]
-        return table
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._connection.close()
+        final = final_labels(found, correct_labels(found, rule="none"), decided_in(self))
+        return final.listed(found).drop(columns="reason")
 
     def __enter__(self) -> Decisions:
         return self
@@ -319,13 +351,6 @@ class Decisions:
 
     def __repr__(self) -> str:
         return f"Decisions({str(self.path)!r}, {len(self)} decided)"
-
-
-def _names(text: Any) -> tuple[Any, ...]:
-    names = json.loads(text)
-    if not isinstance(names, list) or not names or not all(type(name) in (str, int) for name in names):
-        raise TypeError("the names of the classes are no list of names")
-    return tuple(names)
 
 
 def _kind(label: int | None, given: int, suggested: int) -> Kind:
@@ -340,37 +365,23 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    """Open a file so that a commit returns only when the disk has it."""
-    try:
-        connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA synchronous = FULL")
-    except sqlite3.OperationalError as error:
-        raise OSError(f"{path} cannot be opened ({error}).") from None
-    except sqlite3.DatabaseError:
-        raise ValueError(f"{path} is no file of decisions; name one that truelabel review made.") from None
-    return connection
+def _record(file: sqlite3.Connection, *values: Any) -> None:
+    file.execute(
+        "INSERT INTO log (row, id, given, suggested, decision, label, at, tab, reviewer, new_class, batch)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        values,
+    )
 
 
-def _make(path: Path, class_names: tuple[Any, ...], fingerprint: str) -> None:
-    """Make a new file ready for decisions, in one transaction: whoever ends it half-way leaves an empty file."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} for the decisions; make it first.")
-    names = [name if isinstance(name, str) else int(name) for name in class_names]
-    stored = {"class_names": json.dumps(names, ensure_ascii=False), "fingerprint": fingerprint}
-    connection = _connect(path)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("BEGIN IMMEDIATE")
-        if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            for statement in SCHEMA.split(";\n"):
-                connection.execute(statement)
-            connection.executemany("INSERT INTO about VALUES (?, ?)", stored.items())
-        connection.execute("COMMIT")
-    except sqlite3.OperationalError as error:
-        raise OSError(f"{path} cannot be written ({error}).") from None
-    finally:
-        connection.close()
+def _require_unchanged(file: sqlite3.Connection, row: int, seen: int, tab: str) -> None:
+    """Refuse a decision about an instance of which the person has not seen what stands."""
+    query = f"SELECT {STANDING} FROM standing WHERE row = ?"
+    found = file.execute(query, (row,)).fetchone()
+    if found is None and seen:
+        query = "SELECT row, NULL, NULL, at, tab, reviewer, 0, NULL FROM log WHERE undoes = ?"
+        found = file.execute(query, (seen,)).fetchone()
+    if found is not None and (now := Standing(*found)).seq != seen and now.tab != tab:
+        raise ConflictError(now)
 
 
 def _fingerprint(examined: Examined) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from truelabel.review.deliver import decided_by
+from truelabel.review.deliver import decided_by, unusable
 
 if TYPE_CHECKING:
     from truelabel.arrays import Ints
@@ -76,15 +76,19 @@ def learn(
     threshold : float, optional
         The least p_wrong of a suspect; see `LabelIssues.mask`.
     decided : mapping, optional
-        All decisions, the skipped ones too, for the corrected file; by default those that `rows` and `labels` tell.
+        All decisions, those without a label too: what has no usable label is left out, and the corrected file has all.
+        By default those that `rows` and `labels` tell.
     **settings
         Seed, device and progress; see `Examined.refined`.
     """
-    refined = examined.refined(rows, labels, **settings)
+    decided = decided_by(examined, rows, labels) if decided is None else decided
+    left_out = unusable(decided)
+    refined = examined.refined(rows, labels, left_out=left_out, **settings)
     if folder is not None:
         from truelabel.raw.decided import renew
 
-        renew(folder, refined, decided_by(examined, rows, labels) if decided is None else decided)
+        renew(folder, refined, decided)
+    rows = np.union1d(rows, left_out)
     left, before = (int((~np.isin(one.found.ranked(threshold), rows)).sum()) for one in (refined, examined))
     return refined, f"Learned: {counted(left, 'label')} still suspicious, {before:,} before."
 

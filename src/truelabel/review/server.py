@@ -2,51 +2,55 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sqlite3
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from fastapi import FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
 
-from truelabel.review.guard import Guard
+from truelabel.labels.items import Cells
+from truelabel.review.decisions import Asked, ConflictError
+from truelabel.review.deliver import decided_in
+from truelabel.review.exports import add_exports
+from truelabel.review.guard import LOOPBACK, Guard
 from truelabel.review.instances import Instances, add_images, cut
 from truelabel.review.learning import Background, counted, learn, suspects
+from truelabel.review.messages import Decide, DecideAll, Show, Undo
+from truelabel.review.names import new_class_name
 from truelabel.review.nearest import Nearest
-from truelabel.review.requests import LARGEST_ROW, Tab, add_refusals
+from truelabel.review.requests import LARGEST_ROW, add_refusals
 from truelabel.review.static_files import add_static
+from truelabel.review.unusual import Unusual
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from truelabel.arrays import Ints
     from truelabel.labels.examined import Examined
+    from truelabel.labels.final import Decided
     from truelabel.review.decisions import Decisions
 
-STATIC = ("review.css", "review.js", "server.js", "instance.js", "chooser.js", "icon.svg")
+STATIC = (
+    *(
+        "review.css",
+        "review.js",
+        "state.js",
+        "loading.js",
+        "order.js",
+        "card.js",
+        "deciding.js",
+        "learning.js",
+        "grid.js",
+    ),
+    *("reviewer.js", "server.js", "instance.js", "chooser.js", "icon.svg"),
+)
 BRIEF = 160  # characters of a neighbour's text that are shown
 PROBABLE = 5  # classes that are listed with their probabilities
-TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
-
-
-class Decide(BaseModel):
-    """A decision as the page sends it; no label means: skip."""
-
-    row: Annotated[int, Field(ge=0, le=LARGEST_ROW)]
-    label: Annotated[int, Field(ge=0, le=LARGEST_ROW)] | None
-    tab: Tab
-    since: Annotated[int, Field(ge=0, le=LARGEST_ROW)] = 0
-
-
-class Undo(BaseModel):
-    """That the last decision of a tab is to be undone."""
-
-    tab: Tab
-    since: Annotated[int, Field(ge=0, le=LARGEST_ROW)] = 0
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ class Review:
         How many suspects; all by default.
     device : str, default "auto"
         Where to learn from decisions.
+    reviewer : str, optional
+        The name of the person at this machine.
     """
 
     def __init__(
@@ -102,8 +108,10 @@ class Review:
         threshold: float | None = None,
         most: int | None = None,
         device: str = "auto",
+        reviewer: str = "",
     ) -> None:
-        self.decisions, self.folder, self.device = decisions, folder, device
+        self.decisions, self.device, self.reviewer = decisions, device, reviewer
+        self.folder = None if folder is None else Path(folder)
         self.threshold, self.most = threshold, most
         listed = suspects(examined, decisions, threshold, most)
         self.shown = Shown(examined, listed, examined.found.suggested, Nearest(examined))
@@ -147,36 +155,100 @@ class Review:
             "row": row,
             "fields": self.instances.fields(row),
             "likely": [[int(k), round(float(probs[k]), 4)] for k in likely],
+            "against": self._unusual.of(row, int(shown.suggested[row])),
             "neighbours": [self._neighbour(near) for near in shown.nearest.of(row)],
         }
 
+    @cached_property
+    def _unusual(self) -> Unusual:
+        items = self.items
+        numbers = items.numbers() if isinstance(items, Cells) and items.kind == "row" else {}
+        return Unusual(numbers, self.labels, len(self.decisions.class_names))
+
     def _neighbour(self, row: int) -> dict[str, Any]:
-        brief = ""
-        if self.items.kind != "image":
-            cells = self.items.fields(row)
-            alone = self.items.kind != "row"
-            brief = " · ".join(text if alone else f"{name} {text}" for name, text in cells.items())
-        return {"row": row, "label": int(self.labels[row]), "brief": cut(brief, BRIEF)}
+        return {"row": row, "label": int(self.labels[row]), "brief": self._brief(row)}
+
+    def _brief(self, row: int) -> str:
+        """Return what there is to read of an instance in short; nothing of an image."""
+        if self.items.kind == "image":
+            return ""
+        cells = self.items.fields(row)
+        alone = self.items.kind != "row"
+        return cut(" · ".join(text if alone else f"{name} {text}" for name, text in cells.items()), BRIEF)
 
     def decide(self, said: Decide) -> dict[str, Any]:
-        """Record a decision and return what changed since the page last asked."""
+        """Record a decision; return what the page shows next, and what changed since it last asked.
+
+        Where another person has decided since this one looked, nothing is recorded, and `conflict` is what stands.
+        """
         self.require(said.row)
         shown = self.shown
-        if said.label is not None and said.label >= len(shown.examined.found.class_names):
-            raise HTTPException(422, f"There is no class {said.label}.")
-        decision = self.decisions.decide(
-            said.row,
-            said.label,
-            given=int(self.labels[said.row]),
-            suggested=int(shown.suggested[said.row]),
-            id=self.ids[said.row],
-            tab=said.tab,
-        )
-        return {"row": said.row, "decision": decision} | self.changes(said.since)
+        self._require_class(said.label)
+        if said.new_class is not None:
+            try:
+                new_class_name(said.new_class, self.decisions.class_names)
+            except ValueError as error:
+                text = str(error)
+                raise HTTPException(422, text[0].upper() + text[1:]) from None
+        answer: dict[str, Any] = {"row": said.row}
+        try:
+            answer["decision"] = self.decisions.decide(
+                said.row,
+                said.label,
+                given=int(self.labels[said.row]),
+                suggested=int(shown.suggested[said.row]),
+                verdict=said.verdict,
+                new_class=said.new_class,
+                id=self.ids[said.row],
+                tab=said.tab,
+                reviewer=said.reviewer,
+                seen=said.seen,
+            )
+            answer["next"] = next(iter(self._held(said.tab, said.next, said.since)), None)
+        except ConflictError as error:
+            answer["conflict"] = asdict(error.standing)
+        return answer | self.changes(said.since)
+
+    def decide_all(self, said: DecideAll) -> dict[str, Any]:
+        """Record one label for several instances; return which were left as somebody else decided meanwhile."""
+        shown = self.shown
+        for row in said.rows:
+            self.require(row)
+        self._require_class(said.label)
+        about = [
+            Asked(row, self.ids[row], int(self.labels[row]), int(shown.suggested[row]), seen)
+            for row, seen in zip(said.rows, said.seen, strict=True)
+        ]
+        decided, conflicts = self.decisions.decide_all(about, said.label, tab=said.tab, reviewer=said.reviewer)
+        return {"decided": decided, "conflicts": [one.row for one in conflicts]} | self.changes(said.since)
 
     def undo(self, said: Undo) -> dict[str, Any]:
-        """Undo a tab's last decision and return what changed since the page last asked."""
-        return {"row": self.decisions.undo(said.tab)} | self.changes(said.since)
+        """Undo what a tab did last, and return what changed since the page last asked."""
+        rows = self.decisions.undo_all(said.tab, said.reviewer)
+        return {"row": rows[0] if rows else None, "rows": rows} | self.changes(said.since)
+
+    def show(self, said: Show) -> dict[str, Any]:
+        """Return which of the wanted instances the tab may show, and what changed since it last asked."""
+        since = said.since if said.undecided else None
+        rows = self._held(said.tab, said.rows, since, said.most)
+        return {"next": rows[0] if rows else None, "rows": rows} | self.changes(said.since)
+
+    def tiles(self, said: Show) -> dict[str, Any]:
+        """Do as `show`, and return what there is to read of each of these instances in short."""
+        for row in said.rows:
+            self.require(row)
+        answer = self.show(said)
+        return answer | {"briefs": [self._brief(row) for row in answer["rows"]]}
+
+    def _held(self, tab: str, wanted: list[int], since: int | None, most: int = 1) -> list[int]:
+        """Return the first of the wanted instances that nobody else has.
+
+        A file that is locked for too long does not undo the decision that came before: then nothing is held.
+        """
+        try:
+            return self.decisions.hold(tab, wanted, most=most, since=since)
+        except sqlite3.Error:
+            return []
 
     def changes(self, since: int) -> dict[str, Any]:
         """Return the version of the decisions, what changed after another, and how many times was learned."""
@@ -187,9 +259,10 @@ class Review:
         """Begin to learn from what is decided by now, and return how that stands."""
         rows, labels = self.decisions.trusted()
         if not len(rows):
-            raise HTTPException(422, "Nothing is decided yet; decide about some labels first.")
+            raise HTTPException(422, "No label is decided yet; decide about some labels first.")
+        decided = decided_in(self.decisions)
         said = f"Learning from {counted(len(rows), 'decision')}…"
-        if not self.learning.start(lambda: self._learn(rows, labels), said):
+        if not self.learning.start(lambda: self._learn(rows, labels, decided), said):
             raise HTTPException(409, "Decisions are being learned from already; wait until that is done.")
         return self.applied()
 
@@ -198,7 +271,7 @@ class Review:
         state, said = self.learning.stands
         return {"state": state, "said": said, "learned": self.shown.learned}
 
-    def _learn(self, rows: Ints, labels: Ints) -> str:
+    def _learn(self, rows: Ints, labels: Ints, decided: Decided) -> str:
         before = self.shown
         refined, said = learn(
             before.examined,
@@ -206,6 +279,7 @@ class Review:
             labels,
             folder=self.folder,
             threshold=self.threshold,
+            decided=decided,
             device=self.device,
             progress=False,
         )
@@ -213,6 +287,19 @@ class Review:
         listed = suspects(refined, self.decisions, self.threshold, self.most)
         self.shown = Shown(refined, listed, refined.found.suggested, near, before.learned + 1)
         return said
+
+    def _require_class(self, label: int | None) -> None:
+        if label is not None and label >= len(self.decisions.class_names):
+            raise HTTPException(422, f"There is no class {label}.")
+
+    def corrected(self) -> pd.DataFrame:
+        """Return the labels as they are now: what `truelabel review --corrected` would write."""
+        from truelabel.raw.decided import corrected_table, final_in
+
+        folder, examined = self.folder, self.shown.examined
+        _, final = final_in(folder, examined, decided_in(self.decisions))
+        table: pd.DataFrame = corrected_table(folder, examined, final)
+        return table
 
     def require(self, row: int) -> None:
         """Refuse a row that there is not."""
@@ -224,19 +311,20 @@ def application(review: Review, token: str, host: str = "127.0.0.1") -> Guard:
     """Return the page as an ASGI application behind its guard."""
     app = FastAPI(title="truelabel review", openapi_url=None, docs_url=None, redoc_url=None)
     add_static(app, "review.html", STATIC)
-    _add_data(app, review)
+    _add_data(app, review, shared=host.lower() not in LOOPBACK)
     add_images(app, review.instances, review.require)
     _add_decisions(app, review)
     _add_learning(app, review)
-    _add_exports(app, review)
+    add_exports(app, review)
     add_refusals(app)
     return Guard(app, token, host)
 
 
-def _add_data(app: FastAPI, review: Review) -> None:
+def _add_data(app: FastAPI, review: Review, *, shared: bool) -> None:
     @app.get("/suspects")
-    def suspects() -> Response:
-        return JSONResponse(review.overview())
+    def suspects(request: Request) -> Response:
+        here = request.client is not None and request.client.host in LOOPBACK
+        return JSONResponse(review.overview() | {"shared": shared, "reviewer": review.reviewer if here else ""})
 
     @app.get("/item/{row:int}")
     def item(row: int) -> Response:
@@ -248,9 +336,21 @@ def _add_decisions(app: FastAPI, review: Review) -> None:
     def decide(said: Decide) -> Response:
         return JSONResponse(review.decide(said))
 
+    @app.post("/decide-all")
+    def decide_all(said: DecideAll) -> Response:
+        return JSONResponse(review.decide_all(said))
+
+    @app.post("/tiles")
+    def tiles(said: Show) -> Response:
+        return JSONResponse(review.tiles(said))
+
     @app.post("/undo")
     def undo(said: Undo) -> Response:
         return JSONResponse(review.undo(said))
+
+    @app.post("/show")
+    def show(said: Show) -> Response:
+        return JSONResponse(review.show(said))
 
     @app.get("/changes")
     def changes(since: Annotated[int, Query(ge=0, le=LARGEST_ROW)] = 0) -> Response:
@@ -270,26 +370,6 @@ def _add_learning(app: FastAPI, review: Review) -> None:
     @app.get("/apply")
     def applied() -> Response:
         return JSONResponse(review.applied())
-
-
-def _add_exports(app: FastAPI, review: Review) -> None:
-    @app.get("/export/decisions.{ending}")
-    def decisions(ending: Literal["csv", "parquet"]) -> Response:
-        return _file(review.decisions.table(), "decisions", ending)
-
-    @app.get("/export/corrected.{ending}")
-    def corrected(ending: Literal["csv", "parquet"]) -> Response:
-        return _file(review.decisions.corrected(review.shown.examined.found), "corrected", ending)
-
-
-def _file(table: pd.DataFrame, name: str, ending: str) -> Response:
-    buffer = io.BytesIO()
-    if ending == "csv":
-        table.to_csv(buffer, index=False)
-    else:
-        table.to_parquet(buffer, index=False)
-    headers = {"Content-Disposition": f'attachment; filename="{name}.{ending}"'}
-    return Response(buffer.getvalue(), media_type=TYPES[ending], headers=headers)
 
 
 def _plain(value: Any) -> Any:

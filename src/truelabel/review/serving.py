@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from truelabel.review.decisions import Decisions
+from truelabel.review.names import reviewer_name
 
 if TYPE_CHECKING:
     from truelabel.labels.audit import Audit
@@ -31,6 +32,7 @@ def serve(
     port: int = 0,
     browser: bool = True,
     device: str = "auto",
+    reviewer: str = "",
     ready: Callable[[str], None] = print,
 ) -> None:
     """Show a page on which a person goes through the suspicious labels, until the program is interrupted.
@@ -58,6 +60,9 @@ def serve(
         Whether to open the page in a browser.
     device : str, default "auto"
         Where to learn from decisions; see `NPC`.
+    reviewer : str, optional
+        The name of the person at this machine, which is kept with each decision; people at other machines give theirs
+        on the page.
     ready : callable
         Is told the page's address when it can be opened; prints it by default. The address holds a new secret each
         time, without which the server tells nothing.
@@ -65,7 +70,15 @@ def serve(
     with _needed():
         from truelabel.review.server import Review, application
     with Decisions.of(examined, decisions_path) as decisions:
-        review = Review(examined, decisions, folder=folder, threshold=threshold, most=most, device=device)
+        review = Review(
+            examined,
+            decisions,
+            folder=folder,
+            threshold=threshold,
+            most=most,
+            device=device,
+            reviewer=reviewer_name(reviewer),
+        )
 
         def made(token: str) -> Guard:
             threading.Thread(target=review.warm_up, daemon=True).start()

@@ -8,11 +8,14 @@ const byId = (id) => document.getElementById(id);
 let classes = [];
 let noteOf = () => "";
 let chosen = () => {};
+let make = null; // what is done with a name that none has yet, where there may be new ones
 let active = -1; // which option Enter takes: none before something is typed or chosen
 
-// Names the classes to choose from, a word to stand beside each (or none), and what is done with the one chosen.
-export function openChooser(names, note, done) {
-  [classes, noteOf, chosen] = [names, note, done];
+// Names the classes to choose from, a word to stand beside each (or none), and what is done with the one chosen; and
+// where a new name may be typed, what is done with that.
+export function openChooser(names, note, done, named = null) {
+  [classes, noteOf, chosen, make] = [names, note, done, named];
+  byId("choose-title").textContent = make === null ? "What is it?" : "What is the new class called?";
   byId("typed").value = "";
   byId("choose").showModal();
   listOptions();
@@ -35,8 +38,9 @@ function listOptions() {
     if (note) line.append(made("small", "", note));
     return line;
   });
+  if (make !== null && typed && !found.some(({ name }) => name.toLowerCase() === typed)) lines.unshift(newLine());
   if (!lines.length) {
-    const none = made("li", "none", "No class is called so.");
+    const none = made("li", "none", make === null ? "No class is called so." : "Type its name.");
     none.role = "option";
     none.setAttribute("aria-disabled", "true");
     lines.push(none);
@@ -45,6 +49,15 @@ function listOptions() {
   active = -1;
   if (typed) activate(0);
   else byId("typed").removeAttribute("aria-activedescendant");
+}
+
+function newLine() {
+  const line = made("li", "", byId("typed").value.trim());
+  line.id = "option-new";
+  line.role = "option";
+  line.dataset.label = "new";
+  line.append(made("small", "", "new class"));
+  return line;
 }
 
 function activate(k) {
@@ -60,7 +73,8 @@ function activate(k) {
 function pick(line) {
   if (line?.dataset.label === undefined) return;
   byId("choose").close();
-  chosen(Number(line.dataset.label));
+  if (line.dataset.label === "new") make(byId("typed").value.trim());
+  else chosen(Number(line.dataset.label));
 }
 
 byId("typed").addEventListener("input", listOptions);
@@ -68,7 +82,7 @@ byId("typed").addEventListener("keydown", (event) => {
   const keys = {
     ArrowDown: () => activate(active + 1),
     ArrowUp: () => activate(Math.max(active, 0) - 1),
-    Enter: () => pick(byId(`option-${active}`)),
+    Enter: () => pick(byId("options").querySelector("[aria-selected='true']")),
   };
   if (!(event.key in keys) || event.isComposing) return;
   event.preventDefault();
