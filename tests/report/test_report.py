@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,6 +36,26 @@ def test_the_headlines_are_the_estimates(written: Written, make: Make, elements:
     assert "Given labels 80.0 % 75.0 % to 83.3 %" in text
     assert "Suggested labels 96.6 %" in text
     assert "Memorised" not in text
+
+
+def test_duplicates_are_shown_with_different_labels_first(written: Written, make: Make, elements: Elements) -> None:
+    """Of 60 instances the last eight are copies: of 0 to 7, whose labels are of three classes in turn."""
+    examined = make()
+    x = np.array(examined.predictions.features)
+    x[52:] = x[:8]
+    twice = replace(examined, predictions=examined.predictions.replace(features=x))
+    differ = [k for k in range(8) if examined.found.labels[k] != examined.found.labels[52 + k]]
+    text = elements(written(twice)).text
+    assert "8 groups of 16 instances are duplicates by their features: 8 exact, the others near." in text
+    assert f"{len(differ)} have different labels" in text
+    assert f"Groups of duplicates 8 {len(differ)} with different labels" in text
+    shown = text.split("What is there more than once")[1]
+    assert shown.count("the same features") == len(differ)
+    places = [shown.index(f"instance i{k} ") for k in differ]
+    assert places == sorted(places)
+    alike = next(k for k in range(8) if k not in differ)
+    assert f"i{alike}, i{52 + alike}" in shown.split("Groups with equal labels")[1]
+    assert "duplicates" not in elements(written(examined)).text
 
 
 def test_what_fitting_found_is_shown_from_the_calibrator_or_as_noted(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from truelabel.labels import Examined
@@ -13,6 +15,13 @@ from truelabel.report import write_report
 
 KINDS = ("image", "text", "row", "name")
 Open = Callable[..., Any]
+
+
+def with_copies(examined: Examined) -> Examined:
+    """Return the same with the last five instances copies of the first, two of them with another label."""
+    x = np.array(examined.predictions.features)
+    x[-5:] = x[:5]
+    return replace(examined, predictions=examined.predictions.replace(features=x))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +37,7 @@ def reports(
     names = (f"cat {hostile}", "dog", "elk")
     made = {
         kind: write_report(
-            make(names=names, source=sources[kind], report=noted, note=hostile),
+            with_copies(make(names=names, source=sources[kind], report=noted, note=hostile)),
             where / f"{kind}.html",
             title=hostile,
             layout="pca",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from truelabel.cli import labelled
+from truelabel.cli import duplicates, labelled
 
 if TYPE_CHECKING:
     from truelabel.raw import Cleaned
@@ -71,7 +71,8 @@ def clean(
     """Find and fix wrong labels in images, texts or a table, in one go; your data stay as they are.
 
     Turns the instances into numbers, trains a small classifier, calibrates it, and judges every label. Writes the
-    corrected labels, the list of suspects, a report, the calibrator, and all that truelabel review needs.
+    corrected labels, the list of suspects and of duplicates, a report, the calibrator, and all that truelabel review
+    needs.
 
     Example: truelabel clean images/
 
@@ -112,7 +113,7 @@ def clean(
 
 
 def _print(cleaned: Cleaned, target: Path, copy_to: Path | None) -> None:
-    from truelabel.raw.writing import CALIBRATOR, ISSUES, REPORT, SKIPPED, UNLABELLED
+    from truelabel.raw.writing import CALIBRATOR, DUPLICATES, ISSUES, REPORT, SKIPPED, UNLABELLED
 
     wrong, changes = cleaned.examined.found.wrong, cleaned.corrected.changes
     doubt = cleaned.corrected.declined or cleaned.examined.found.caveat
@@ -123,12 +124,15 @@ def _print(cleaned: Cleaned, target: Path, copy_to: Path | None) -> None:
     print(f"Corrected: {len(changes):,} ({cleaned.corrected.rule})")
     for _, row in changes.head(5).iterrows():
         print(f"  {row['id']}: {row['given']} → {row['corrected']} ({row['why']})")
+    if len(cleaned.duplicates):
+        print("\n".join(duplicates.lines(cleaned.duplicates)))
     (corrected,) = target.glob("corrected.*")
     files = {
         corrected: "the labels, corrected",
         target / ISSUES: "every label, the most suspicious first",
         target / REPORT: "the report, for a browser",
         target / CALIBRATOR: "the calibrator",
+        target / DUPLICATES: "what is there more than once, different labels first",
         target / UNLABELLED: "predictions where there is no label",
         target / SKIPPED: "what was left out, and why",
     }

@@ -10,12 +10,14 @@ import typer
 
 from truelabel.cli import examined as pages
 from truelabel.cli import labelled
+from truelabel.cli.duplicates import lines
 from truelabel.cli.files import OVERWRITE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from truelabel.labels import LabelIssues, MultiLabelIssues
+    from truelabel.labels import Duplicates, LabelIssues, MultiLabel, MultiLabelIssues
+    from truelabel.predictions import Predictions
 
 
 def issues(
@@ -33,6 +35,14 @@ def issues(
     save: Annotated[
         Path | None,
         typer.Option(help="Write a folder here, too, that truelabel report and truelabel review read."),
+    ] = None,
+    duplicates: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where instances that are there more than once go, if there are such (.csv or .parquet); by default "
+            "beside --out.",
+            show_default=False,
+        ),
     ] = None,
     images: pages.Images = None,
     table_file: pages.TableFile = None,
@@ -53,7 +63,8 @@ def issues(
 
     DATA is what truelabel fit reads, with labels. What a classifier said about its own training set will do; no
     cross-validation and no clean label is needed. Several labels an instance (n×c of 0 and 1, in an .npz file or in
-    single .npy files) are examined class by class.
+    single .npy files) are examined class by class. Instances that are there more than once go to a file of their own,
+    those with different labels first.
 
     Example: truelabel issues train.parquet --top 50 --out issues.csv
 
@@ -71,7 +82,8 @@ def issues(
     if threshold is not None and not 0 <= threshold <= 1:
         raise ValueError(f"--threshold is a probability between 0 and 1, not {threshold}.")
     parts = {"probs": probs, "features": features, "hidden": hidden, "labels": labels}
-    for path in (out, label_studio):
+    copies_file = check_table_path(duplicates or out.with_name(f"{out.stem}-duplicates{out.suffix}"))
+    for path in (out, label_studio, copies_file):
         if path is not None:
             check_target(path, reads=[data, *parts.values(), images, table_file, calibrator], overwrite=overwrite)
     named = labelled.Named(data, parts, logits, out_of_sample)
@@ -91,12 +103,29 @@ def issues(
             raise ValueError("tasks for Label Studio are written of one label an instance; leave --label-studio out.")
         write_label_studio(to_label_studio(found, most=len(table), content=content), label_studio)
     write_table(table, out)
+    copies = _duplicates(said, copies_file)
     if as_json:
         shown = {"instances": found.labels.shape[0], "wrong": _counts(found), "listed": len(table)}
+        shown |= {"duplicates": None if copies is None else copies.to_dict()}
         shown |= {"top": labelled.records(table.head(top)), "file": str(out)}
         print(json.dumps(shown, indent=1, ensure_ascii=False))
         return
     _print(found, table, top, out)
+    if copies is not None and len(copies):
+        print("\n".join([*lines(copies), f"All of them: {copies_file}"]))
+
+
+def _duplicates(said: Predictions | MultiLabel, path: Path) -> Duplicates | None:
+    """Find duplicates, where there are features, and write them if there are any, or were in an earlier run."""
+    from truelabel.labels import find_duplicates, write_table
+    from truelabel.labels.multilabel import MultiLabel
+
+    if not (said.of_class(0) if isinstance(said, MultiLabel) else said).views:
+        return None
+    found = find_duplicates(said)
+    if len(found) or path.exists():
+        write_table(found.table, path)
+    return found
 
 
 def _counts(found: LabelIssues | MultiLabelIssues) -> dict[str, Any]:

@@ -197,6 +197,7 @@ def _with_experts(
 ) -> Consensus:
     """Let experts learn from the votes and judge annotators by them, in turn, until the consensus is settled."""
     from truelabel import device as devices
+    from truelabel.copies import find_copies
     from truelabel.experts.through_votes import through_votes
     from truelabel.experts.votes import Vote
     from truelabel.label_noise.annotators import Annotators
@@ -209,9 +210,10 @@ def _with_experts(
     voted = np.flatnonzero(votes.per_instance > 0)
     labels = found.probs.argmax(axis=1)
     reference = voted[stratified(labels[voted], REFERENCE, rng)]
+    copies = find_copies(views, reference)
     with Progress(progress) as bars:
         neighbours = {
-            name: Vote.best(view, labels, reference, votes.n_classes, None, rng) for name, view in views.items()
+            name: Vote.best(view, labels, reference, votes.n_classes, None, rng, copies) for name, view in views.items()
         }
         for name, view in views.items():
             neighbours[name].everywhere(view, bars)
@@ -227,6 +229,7 @@ def _with_experts(
                     device=devices.resolve(device),
                     seed=random_state,
                     progress=bars,
+                    copies=copies,
                 )
             said = list(experts.values())
             for _ in range(TURNS):

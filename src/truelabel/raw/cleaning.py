@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from truelabel.arrays import Array, Ints
-from truelabel.labels import CorrectedLabels, Examined, LabelIssues, correct_labels, examine, examined
+from truelabel.copies import find_copies
+from truelabel.labels import (
+    CorrectedLabels,
+    Duplicates,
+    Examined,
+    LabelIssues,
+    correct_labels,
+    examine,
+    examined,
+    find_duplicates,
+)
 from truelabel.labels.correct import Rule
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
@@ -40,6 +50,8 @@ class Cleaned:
         to see them.
     corrected : CorrectedLabels
         Their labels, those that are probably wrong replaced.
+    duplicates : Duplicates
+        Those of them that are there more than once.
     calibrator : NPC
         The fitted calibrator.
     unlabelled : pandas.DataFrame
@@ -56,6 +68,7 @@ class Cleaned:
 
     examined: Examined
     corrected: CorrectedLabels
+    duplicates: Duplicates
     calibrator: NPC
     unlabelled: pd.DataFrame
     skipped: pd.DataFrame
@@ -97,6 +110,7 @@ class Cleaned:
             "wrong": self.examined.found.wrong.to_dict(),
             "changed": len(self.corrected.changes),
             "declined": self.corrected.declined,
+            "duplicates": self.duplicates.to_dict(),
             "unlabelled": len(self.unlabelled),
             "skipped": len(self.skipped),
             "notes": list(self.notes),
@@ -223,8 +237,9 @@ def clean(
         names = class_names(given[rows])
         index = {name: k for k, name in enumerate(names)}
         labels = np.array([index.get(name, -1) for name in given[rows]], dtype=np.int64)
-        probs = numbers.classifier(numbers.inputs[kept], labels, len(names), random_state, device, bars)
-    views = {name: view[kept] for name, view in numbers.views.items()}
+        views = {name: view[kept] for name, view in numbers.views.items()}
+        copies = find_copies(views)
+        probs = numbers.classifier(numbers.inputs[kept], labels, len(names), random_state, device, bars, copies)
     whole = Predictions(probs, views, ids=source.ids[rows], class_names=names, out_of_sample=True)
     known = labels >= 0
     said = whole[known].replace(labels=labels[known])
@@ -248,6 +263,7 @@ def clean(
     return Cleaned(
         examined(said, found, source.shown(rows[known]), **about),
         corrected,
+        find_duplicates(said),
         _npc(found),
         _predicted(whole[~known], _npc(found)),
         _skipped(source, skipped),
