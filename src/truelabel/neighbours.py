@@ -10,6 +10,7 @@ from truelabel.arrays import Floats, Ints
 
 EXACT = 20_000  # reference rows up to which an approximate search would save nothing
 CELL = 200  # rows in a cell of an approximate search, on average
+PER_ROOT = 4  # times the root of the number of rows that there are cells, at most
 PROBES = 5  # cells that it looks into
 
 
@@ -31,7 +32,7 @@ class Neighbours:
         reference = np.ascontiguousarray(reference)
         self.size, width = reference.shape
         self._index: Any = faiss.IndexFlatL2(width)
-        self._cells = self.size // CELL if approximate and self.size > EXACT else 0
+        self._cells = min(self.size // CELL, int(PER_ROOT * self.size**0.5)) if approximate and self.size > EXACT else 0
         if self._cells:
             half = faiss.ScalarQuantizer.QT_bf16
             self._index = faiss.IndexIVFScalarQuantizer(self._index, width, self._cells, half, faiss.METRIC_L2)
