@@ -10,7 +10,8 @@ from truelabel.arrays import Floats, Ints
 
 EXACT = 20_000  # reference rows up to which an approximate search would save nothing
 CELL = 200  # rows in a cell of an approximate search, on average
-PER_ROOT = 4  # times the root of the number of rows that there are cells, at most
+MANY = 200_000  # reference rows from which on cells are found by a graph, so that time stays linear
+LINKS = 16  # of each cell in that graph
 PROBES = 5  # cells that it looks into
 
 
@@ -32,9 +33,13 @@ class Neighbours:
         reference = np.ascontiguousarray(reference)
         self.size, width = reference.shape
         self._index: Any = faiss.IndexFlatL2(width)
-        self._cells = min(self.size // CELL, int(PER_ROOT * self.size**0.5)) if approximate and self.size > EXACT else 0
+        self._cells = self.size // CELL if approximate and self.size > EXACT else 0
         if self._cells:
             half = faiss.ScalarQuantizer.QT_bf16
+            if self.size > MANY:
+                self._index = faiss.IndexHNSWFlat(width, LINKS)
+                chosen = np.random.default_rng(0).choice(self.size, self._cells, replace=False)
+                self._index.add(reference[np.sort(chosen)])
             self._index = faiss.IndexIVFScalarQuantizer(self._index, width, self._cells, half, faiss.METRIC_L2)
             self._index.cp.niter = 5
             self._index.cp.max_points_per_centroid = 39  # fewer would be called too few

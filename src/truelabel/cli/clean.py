@@ -24,7 +24,13 @@ def clean(
     out: Annotated[
         Path | None, typer.Option(help="The folder that everything goes to; NAME-cleaned by default.")
     ] = None,
-    label: Annotated[str | None, typer.Option(help="The column with the labels of a table.")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The column with the labels of a table; given again for each of several annotators.",
+            show_default=False,
+        ),
+    ] = None,
     text: Annotated[
         list[str] | None, typer.Option(help="A column with texts; may be given again.", show_default=False)
     ] = None,
@@ -36,6 +42,9 @@ def clean(
         ),
     ] = None,
     id: Annotated[str | None, typer.Option("--id", help="A column that names each row; else its number.")] = None,
+    votes: labelled.Votes = None,
+    votes_columns: labelled.VotesColumns = None,
+    counts: labelled.Counts = False,
     encoder: Annotated[
         str,
         typer.Option(
@@ -79,6 +88,8 @@ def clean(
     Example: truelabel clean news.csv --text title --label topic --out news-cleaned
 
     Example: truelabel clean parts.parquet --label kind --columns length,width,material --json
+
+    Example: truelabel clean scans.csv --label ann --label bob --label cleo
     """
     from rich.console import Console
 
@@ -89,6 +100,7 @@ def clean(
 
     named = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     source = open_source(data, label=label, text=text, columns=named, id=id)
+    voted = labelled.VotesFile.named(votes, votes_columns, counts)
     target = check_target(out or Path(f"{source.name}-cleaned"), source, overwrite=overwrite)
     if copy_to is not None:
         check_tree(copy_to, source)
@@ -96,6 +108,7 @@ def clean(
     aside.print(f"Cleaning {len(source.given):,} {source.what} of {source.name}", markup=False)
     cleaned = run(
         source,
+        votes=None if voted is None else voted.read,
         encoder=encoder,
         merge_labels=merge_labels,
         drop_rare=drop_rare,
@@ -121,6 +134,9 @@ def _print(cleaned: Cleaned, target: Path, copy_to: Path | None) -> None:
         print(doubt)
     print(f"Judged by: {cleaned.examined.about['features']}")
     print(f"Probably wrong: {wrong.total}")
+    consensus = cleaned.examined.found.consensus
+    if consensus is not None:
+        print(f"Judged with: {consensus.votes}")
     print(f"Corrected: {len(changes):,} ({cleaned.corrected.rule})")
     for _, row in changes.head(5).iterrows():
         print(f"  {row['id']}: {row['given']} → {row['corrected']} ({row['why']})")

@@ -16,6 +16,7 @@ from truelabel.arrays import Array, as_array
 from truelabel.labels.files import write_table
 from truelabel.labels.issues import LabelIssues, examine
 from truelabel.labels.items import Items, Names, items_of
+from truelabel.labels.kept_votes import arrays_of, consensus_from, values_of
 from truelabel.labels.posterior import UNKNOWN
 from truelabel.labels.renewal import newest, renewing
 from truelabel.labels.support import HIDDEN, neighbour_view
@@ -69,7 +70,8 @@ class Examined:
         """Examine the labels again, now that somebody has looked at some instances.
 
         What they are is taken as such and helps to judge the others: the experts learn from it, and T is counted
-        with it. A new `NPC` with its default settings is fitted. The given labels stay what they were.
+        with it. A new `NPC` with its default settings is fitted; of labels with votes, the consensus is taken anew. The
+        given labels stay what they were.
 
         Parameters
         ----------
@@ -90,7 +92,10 @@ class Examined:
         trusted = _trusted(rows, labels, *self.predictions.probs.shape)
         noted = self.about.get("seed")
         seed = seed if noted is None else int(noted)
-        found = examine(self.predictions, trusted=trusted, random_state=seed, device=device, progress=progress)
+        votes = None if self.found.consensus is None else self.found.consensus.votes
+        found = examine(
+            self.predictions, votes=votes, trusted=trusted, random_state=seed, device=device, progress=progress
+        )
         about = self.about | _noted(self.predictions, found) | {"seed": seed, "trusted": int((trusted >= 0).sum())}
         report = getattr(found.calibrator, "report_", None)
         if report is not None:
@@ -142,12 +147,15 @@ class Examined:
         }
         if self.found.supported is not None:
             arrays["supported"] = self.found.supported.astype(np.int64)
+        consensus = self.found.consensus
+        arrays |= {} if consensus is None else arrays_of(consensus)
         write_bytes(target / ARRAYS, save(arrays))
         names = [str(name) if isinstance(name, str) else int(name) for name in self.found.class_names]
         about = {
             "class_names": names,
             "wrong": self.found.wrong.to_dict(),
             "evidence": self.found.evidence,
+            "votes": None if consensus is None else values_of(consensus),
             "items": self.items.source(),
             "about": self.about,
         }
@@ -218,6 +226,7 @@ def _contents(home: Path) -> tuple[Predictions, LabelIssues, dict[str, Any], dic
         None,
         supported,
         str(stored.get("evidence", UNKNOWN)),
+        consensus_from(arrays, stored.get("votes"), _ids(said), names),
     )
     return said, found, dict(stored["items"]), dict(stored["about"])
 

@@ -16,7 +16,7 @@ import numpy as np
 from truelabel.arrays import Ints
 from truelabel.labels.examined import Examined
 from truelabel.progress import Progress
-from truelabel.report import about, duplicates, figures, matrices, pictures
+from truelabel.report import about, annotators, duplicates, figures, matrices, pictures
 from truelabel.report import map as maps
 from truelabel.report.case import Case
 from truelabel.report.plot import plot
@@ -122,6 +122,8 @@ def _page(case: Case, calibrator: Any, title: str | None, plane: maps.Map | None
         key=maps.key(case),
         cards=_cards(case, bars),
         duplicates=duplicates.of(case, bars),
+        annotators=annotators.of(case),
+        enough=annotators.ENOUGH,
         settings=list(about.flattened(noted)),
         versions=about.versions(),
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
