@@ -170,7 +170,7 @@ def _of_wide(
     for column, name in enumerate(table.columns):
         for row, value in enumerate(table[name]):
             if not _missing(value):
-                title = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+                title = str(value) if str(value) in index_of else str(value).removesuffix(".0")  # beside empty cells
                 if title not in index_of:
                     raise ValueError(
                         f"row {row} of {path} has {title!r} in column {name!r}, which is no class; a vote is one of "

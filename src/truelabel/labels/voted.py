@@ -58,8 +58,8 @@ def given_labels(votes: Votes, labels: Ints | None) -> Ints:
     without = np.flatnonzero(majority == NO_VOTE)
     if len(without):
         raise ValueError(
-            f"{len(without):,} instances have neither a vote nor a label (the first in row {without[0]}); leave them "
-            "out, as in predictions[rows] and votes[rows], and see truelabel.labels.consensus for what they are."
+            f"the instance in row {without[0]} has neither a vote nor a label ({len(without):,} such in all); leave it "
+            "out, as in predictions[rows] and votes[rows], and ask truelabel.labels.consensus for its class."
         )
     return majority
 
