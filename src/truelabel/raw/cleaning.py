@@ -256,7 +256,7 @@ def clean(
     known = labels >= 0
     said = whole[known].replace(labels=labels[known])
     agreement = float(np.mean(said.hard == said.labels))
-    voted = votes_of(source, votes, names)
+    voted = votes_of(source, votes, names, say)
     found = examine(
         said,
         votes=None if voted is None else voted[rows[known]],

@@ -14,12 +14,13 @@ from truelabel.arrays import Array, Floats, Ints
 from truelabel.datasets.table import read_table
 from truelabel.raw import classifier
 from truelabel.raw.encoder import chosen
-from truelabel.raw.instances import Embedded, Settings, check_skipped
+from truelabel.raw.instances import Embedded, Settings, Tell, check_skipped
 from truelabel.raw.own_table import OwnTable
 from truelabel.raw.reading import as_written, is_missing, label_names
 from truelabel.raw.reduce import principal
+from truelabel.raw.spelling import spelled
 from truelabel.raw.text import topics, word_counts
-from truelabel.votes import Votes
+from truelabel.votes import NO_VOTE, Votes
 
 if TYPE_CHECKING:
     from truelabel.labels.final import FinalLabels
@@ -97,11 +98,24 @@ class Table:
         place = 1 + max(list(self.frame.columns).index(name) for name in self.annotators)
         self.frame.insert(place, self.label, [found[0][0] if found else "" for found in most])
 
-    def votes(self, class_names: Sequence[str]) -> Votes:
-        """Return the labels of the annotators' columns; those of other classes are left out."""
-        index = {name: k for k, name in enumerate(class_names)}
-        said = [[index.get(str(name), -1) for name in label_names(self.frame[column])] for column in self.annotators]
-        return Votes(np.array(said).T, annotators=self.annotators, class_names=class_names, instances=self.ids)
+    def votes(self, class_names: Sequence[str], tell: Tell) -> Votes:
+        """Return the labels of the annotators' columns; those of other classes are left out, and `tell` says so.
+
+        A name that differs from a class's only by case or white space stands for it, unless it is a class of its own.
+        """
+        index = {spelled(name): k for k, name in enumerate(class_names)} | {
+            name: k for k, name in enumerate(class_names)
+        }
+        said = [label_names(self.frame[column]) for column in self.annotators]
+        known = [
+            [NO_VOTE if name is None else index.get(name, index.get(spelled(name), NO_VOTE)) for name in column]
+            for column in said
+        ]
+        matrix = np.array(known, dtype=np.int64).T
+        left = sum(name is not None for column in said for name in column) - int((matrix != NO_VOTE).sum())
+        if left:
+            tell(f"{left:,} votes are left out: no instance has most votes for their classes.")
+        return Votes(matrix, annotators=self.annotators, class_names=class_names, instances=self.ids)
 
     def _check(self, names: Sequence[str]) -> None:
         for name in names:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from truelabel.arrays import Array
 from truelabel.labels import LabelIssues, Votes
 from truelabel.predictions import Predictions
-from truelabel.raw.instances import Source
+from truelabel.raw.instances import Source, Tell
 from truelabel.raw.table import Table
 
 ReadVotes = Callable[[Array, tuple[str, ...]], Votes]
 
 
-def votes_of(source: Source, read: ReadVotes | None, names: tuple[str, ...]) -> Votes | None:
+def votes_of(source: Source, read: ReadVotes | None, names: tuple[str, ...], tell: Tell) -> Votes | None:
     """Return the votes for all rows, if there are several annotators.
 
     Parameters
@@ -25,11 +25,13 @@ def votes_of(source: Source, read: ReadVotes | None, names: tuple[str, ...]) -> 
         Called with the names of all rows and of the classes, it returns the votes.
     names : tuple of str
         The classes.
+    tell : callable
+        Called with what the user should know.
     """
     if isinstance(source, Table) and source.annotators:
         if read is not None:
             raise ValueError("labels are in several columns already; name one column, or leave the votes out.")
-        return source.votes(names)
+        return source.votes(names, tell)
     return None if read is None else read(source.ids, names)
 
 
