@@ -152,6 +152,16 @@ def test_decisions_are_learned_from_through_the_votes(crowd: SimpleNamespace, fo
     np.testing.assert_array_equal(again.labels[rows], crowd.truth[rows])
 
 
+def test_a_calibrator_follows_what_is_learned_where_there_is_one(crowd: SimpleNamespace, folder: Path) -> None:
+    before = Examined.read(folder)
+    rows = before.found.ranked()[:3]
+    assert before.refined(rows, crowd.truth[rows], progress=False).found.calibrator is None
+    with_one = replace(before, about=before.about | {"report": {"seed": 0}})
+    after = with_one.refined(rows, crowd.truth[rows], progress=False)
+    assert np.mean(after.found.calibrator.predict(before.predictions) == after.found.suggested) > 0.9
+    assert after.about["report"] == after.found.calibrator.report_.to_dict()
+
+
 def test_what_does_not_go_together_is_refused(crowd: SimpleNamespace) -> None:
     few = Votes([[0, 0], [1, 1], [-1, -1], [0, -1]])
     with pytest.raises(ValueError, match="row 2 has neither a vote nor a label \\(1 such in all\\)"):

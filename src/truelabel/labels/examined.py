@@ -20,6 +20,7 @@ from truelabel.labels.kept_votes import arrays_of, consensus_from, values_of
 from truelabel.labels.posterior import UNKNOWN
 from truelabel.labels.renewal import newest, renewing
 from truelabel.labels.support import HIDDEN, neighbour_view
+from truelabel.labels.voted import with_calibrator
 from truelabel.labels.wrong import Count, WrongLabels
 from truelabel.predictions import Predictions
 from truelabel.scale import Scale
@@ -93,9 +94,10 @@ class Examined:
         noted = self.about.get("seed")
         seed = seed if noted is None else int(noted)
         votes = None if self.found.consensus is None else self.found.consensus.votes
-        found = examine(
-            self.predictions, votes=votes, trusted=trusted, random_state=seed, device=device, progress=progress
-        )
+        settings: dict[str, Any] = {"random_state": seed, "device": device, "progress": progress}
+        found = examine(self.predictions, votes=votes, trusted=trusted, **settings)
+        if votes is not None and "report" in self.about:  # there is a calibrator, which has to follow
+            found = with_calibrator(self.predictions, found, **settings)
         about = self.about | _noted(self.predictions, found) | {"seed": seed, "trusted": int((trusted >= 0).sum())}
         report = getattr(found.calibrator, "report_", None)
         if report is not None:

@@ -85,6 +85,16 @@ def issues_of(found: Consensus, predictions: Predictions) -> LabelIssues:
     return replace(issues, table=issues.table.join(said), consensus=found)
 
 
+def with_calibrator(predictions: Predictions, found: LabelIssues, **settings: Any) -> LabelIssues:
+    """Return what several annotators say with a calibrator for new instances, which has learned the consensus.
+
+    `settings` are seed, device and progress; see `find_label_issues`.
+    """
+    from truelabel.calibrators import NPC
+
+    return replace(found, calibrator=NPC(**settings).fit(predictions.replace(labels=found.suggested)))
+
+
 def _other_opinion(found: Consensus, labels: Ints) -> Array:
     """Return how many labels of each class are wrong by the features alone, or else by the share of other votes."""
     if found.expert_probs is not None:

@@ -24,13 +24,14 @@ from truelabel.labels import (
     find_duplicates,
 )
 from truelabel.labels.correct import Rule
+from truelabel.labels.voted import with_calibrator
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 from truelabel.raw.images import ImageFolder
 from truelabel.raw.instances import MOST_CLASSES, MOST_SKIPPED, Settings, Source, Tell
 from truelabel.raw.spelling import described, merged, variants
 from truelabel.raw.table import Table
-from truelabel.raw.voted import ReadVotes, votes_of, with_calibrator
+from truelabel.raw.voted import ReadVotes, votes_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,15 +258,10 @@ def clean(
     said = whole[known].replace(labels=labels[known])
     agreement = float(np.mean(said.hard == said.labels))
     voted = votes_of(source, votes, names, say)
-    found = examine(
-        said,
-        votes=None if voted is None else voted[rows[known]],
-        random_state=random_state,
-        device=device,
-        progress=progress,
-    )
+    how: dict[str, Any] = {"random_state": random_state, "device": device, "progress": progress}
+    found = examine(said, votes=None if voted is None else voted[rows[known]], **how)
     if voted is not None:
-        found = with_calibrator(said, found, random_state, device, progress)
+        found = with_calibrator(said, found, **how)
     corrected = correct_labels(found, rule=correct, threshold=threshold)
     about = {
         "data": source.asked,

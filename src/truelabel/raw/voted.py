@@ -1,13 +1,11 @@
-"""Raw data that several annotators labelled: their votes, and a calibrator that learns what they say together."""
+"""Votes for raw data that several annotators labelled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from truelabel.arrays import Array
-from truelabel.labels import LabelIssues, Votes
-from truelabel.predictions import Predictions
+from truelabel.labels import Votes
 from truelabel.raw.instances import Source, Tell
 from truelabel.raw.table import Table
 
@@ -33,13 +31,3 @@ def votes_of(source: Source, read: ReadVotes | None, names: tuple[str, ...], tel
             raise ValueError("labels are in several columns already; name one column, or leave the votes out.")
         return source.votes(names, tell)
     return None if read is None else read(source.ids, names)
-
-
-def with_calibrator(
-    said: Predictions, found: LabelIssues, random_state: int, device: str, progress: bool | str
-) -> LabelIssues:
-    """Return what several annotators say with a calibrator for new instances, which has learned the consensus."""
-    from truelabel.calibrators import NPC
-
-    calibrator = NPC(random_state=random_state, device=device, progress=progress)
-    return replace(found, calibrator=calibrator.fit(said.replace(labels=found.suggested)))
