@@ -68,6 +68,7 @@ def test_report_shows_the_annotators(crowd: SimpleNamespace, saved: str, tmp_pat
     call("report", crowd.where / "saved", "--out", tmp_path / "r.html", "--map", "none")
     page = (tmp_path / "r.html").read_text()
     assert "Who labelled, and how well" in page
+    assert "Mistakes that most annotators share do not show in their votes" in page
     assert "360 labels of 4 annotators for 120 instances" in page
     words = ["--votes", crowd.where / "votes.csv", "--votes-columns", "image,worker,kind", "--map", "none", "--json"]
     shown = json.loads(call("report", crowd.where / "p.parquet", *words, "--out", tmp_path / "d.html"))

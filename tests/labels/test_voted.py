@@ -71,6 +71,17 @@ def test_safe_corrections_are_those_that_votes_speak_for_and_make_labels_better(
     assert "the votes, each weighed by how good its annotator is, do not speak for another class" in safe.declined
 
 
+def test_features_that_know_nothing_do_not_make_good_votes_look_wrong() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=N)
+    votes = Votes(np.where(rng.random((N, 3)) < 0.95, truth[:, None], (truth[:, None] + 1) % 3))
+    said = tl.Predictions(np.full((N, 3), 1 / 3), rng.normal(size=(N, 4)))
+    count = examine(said, votes=votes, progress=False).wrong.total
+    wrong = int((votes.majority() != truth).sum())
+    assert count.low <= wrong <= count.high
+    assert count.number < 0.1 * N
+
+
 def test_labels_that_there_are_stay_the_given_ones(crowd: SimpleNamespace) -> None:
     given = (crowd.truth + (np.arange(N) % 4 == 0)) % 3
     found = examine(crowd.said.replace(labels=given), votes=crowd.votes, progress=False)

@@ -96,9 +96,13 @@ def with_calibrator(predictions: Predictions, found: LabelIssues, **settings: An
 
 
 def _other_opinion(found: Consensus, labels: Ints) -> Array:
-    """Return how many labels of each class are wrong by the features alone, or else by the share of other votes."""
+    """Return how many labels of each class are wrong by another account, which errs towards doubt.
+
+    By the features, and the label as if one average annotator had given it; or else by the share of other votes.
+    """
     if found.expert_probs is not None:
-        return wrong_by_class(found.expert_probs, labels)
+        once = found.expert_probs * found.annotators.average.T[labels]
+        return wrong_by_class(once / np.maximum(once.sum(axis=1, keepdims=True), 1e-30), labels)
     votes = found.votes
     shares = votes.counts / np.maximum(votes.per_instance, 1)[:, None]
     return wrong_by_class(np.where(votes.per_instance[:, None] > 0, shares, found.probs), labels)
