@@ -68,6 +68,10 @@ def test_safe_corrections_are_those_that_votes_speak_for_and_make_labels_better(
     assert (likelihood[changed, safe.labels[changed]] > likelihood[changed, crowd.majority[changed]]).all()
     assert (safe.labels == crowd.truth).sum() > (crowd.majority == crowd.truth).sum()
     assert "the votes speak for it" in safe.rule
+    counts = crowd.votes.counts
+    for row, change in safe.changes.iterrows():
+        agree = counts[row, safe.labels[row]]
+        assert change["why"].endswith(f"; {agree} of 3 votes are for {change['corrected']}")
     assert "the votes, each weighed by how good its annotator is, do not speak for another class" in safe.declined
 
 

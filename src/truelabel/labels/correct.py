@@ -253,9 +253,12 @@ def _why(row: Any) -> str:
     """Say why a label was changed."""
     import pandas as pd
 
+    said = f"{row.corrected} has probability {row.p_suggested:.3f}, {row.given} {1 - row.p_wrong:.3f}"
+    votes = getattr(row, "votes", 0)
+    if votes:
+        return f"{said}; {votes * (1 - row.disagreement):.0f} of {votes} votes are for {row.corrected}"
     if row.p_wrong == 1 and row.p_suggested == 1:
         return f"a person says that it is {row.corrected}"
-    said = f"{row.corrected} has probability {row.p_suggested:.3f}, {row.given} {1 - row.p_wrong:.3f}"
     if pd.isna(row.support):
         return said
     return f"{said}; {row.support} of {NEIGHBOURS} neighbours are labelled {row.corrected}"

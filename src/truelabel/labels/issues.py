@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from truelabel.votes import Votes
 
 CAVEATS = {
-    "several annotators": "Mistakes that most annotators share do not show in their votes, so more labels may be wrong. "
-    "To know, check a hundred labels drawn at random.",
+    "several annotators": "Mistakes that most annotators share do not show in their votes, so that more labels may be "
+    "wrong. To know, check a hundred labels drawn at random.",
     "the surest instances": "Nothing proves that labels are wrong: mistakes that grow with difficulty look like "
     "classes that overlap, and mistakes that follow from the features, as those of rules do, do not show at all. To "
     "know, check a hundred labels drawn at random.",

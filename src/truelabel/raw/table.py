@@ -114,7 +114,7 @@ class Table:
         matrix = np.array(known, dtype=np.int64).T
         left = sum(name is not None for column in said for name in column) - int((matrix != NO_VOTE).sum())
         if left:
-            tell(f"{left:,} votes are left out: no instance has most votes for their classes.")
+            tell(f"Left out, for no instance has most votes for its class: {left:,} vote{'' if left == 1 else 's'}.")
         return Votes(matrix, annotators=self.annotators, class_names=class_names, instances=self.ids)
 
     def _check(self, names: Sequence[str]) -> None:
