@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from truelabel import neighbours
 from truelabel.copies import Copies, find_copies, folds_of
 
 
@@ -38,6 +39,22 @@ class TestWhatIsFound:
         assert not found.exact.any()
         assert (found.nearer >= 4).all()
         assert np.isfinite(found.nearer).all()
+
+    def test_copies_that_differ_by_rounding_alone_are_measured_as_such(self, digits):
+        """Also where the search rounds more than they differ, and where it takes another way for many rows."""
+        x = np.random.default_rng(0).normal(size=(2000, 3)).astype(np.float32) + 10
+        found = of(np.r_[x, x[:50] * (1 + np.float32(3e-7))])
+        np.testing.assert_array_equal(found.group[2000:], found.group[:50])
+        assert (found.nearer > 1000).all()
+
+    def test_among_many_they_are_found_by_cells(self, monkeypatch):
+        monkeypatch.setattr(neighbours, "EXACT", 1000)
+        monkeypatch.setattr(neighbours, "MANY", 2000)
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(4000, 12)).astype(np.float32)
+        found = of(np.r_[x, x[:100] + rng.normal(scale=0.02, size=(100, 12)).astype(np.float32)])
+        assert (found.group[4000:] == found.group[:100]).mean() > 0.95
+        assert (found.group[100:4000] == -1).all()
 
     def test_a_copy_of_a_copy_is_in_the_group_of_both(self, digits):
         found = of(np.r_[digits, digits[:1], digits[:1] + 0.01, digits[:1] - 0.01])

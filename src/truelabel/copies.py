@@ -8,12 +8,12 @@ are as much alike in one half of the columns and differ in the other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
+from truelabel.arrays import BLOCK_VALUES, Array, Floats, Ints, float32, row_blocks
 from truelabel.neighbours import Neighbours
 from truelabel.scale import Scale, moments
 
@@ -239,11 +239,12 @@ def _near_pairs(
         for block in row_blocks(len(part), BLOCK):
             rows = part[block]
             distances, found = _search(columns, index, among, rows)
-            inside, outside[rows] = _before_gap(distances, times)
-            some = np.flatnonzero(inside[:, 0])
-            shown = inside[some] & _near_in_halves(columns, rows[some], among[found[some]], inside[some])
-            at, k = np.nonzero(shown)
-            pairs.append((rows[some[at]], among[found[some[at], k]], distances[some[at], k]))
+            outside[rows] = distances[:, 0]
+            some = rows[(distances[:, -1] >= NEARER * distances[:, 0])]
+            near, distances = _measured(columns, some, among[found[np.isin(rows, some)]])
+            inside, outside[some] = _before_gap(distances, times)
+            at, k = np.nonzero(inside & _near_in_halves(columns, some, near, inside))
+            pairs.append((some[at], near[at, k], distances[at, k]))
     one, other, distance = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     nearer = np.minimum(outside[one], outside[other]) / np.maximum(distance, 1e-30)
     kept = nearer >= times
@@ -253,6 +254,23 @@ def _near_pairs(
 def _search(columns: _Columns, index: Neighbours, among: Ints, rows: Ints) -> tuple[Floats, Ints]:
     place = np.searchsorted(among, rows).clip(max=len(among) - 1)
     return index.search(columns.scaled(rows), NEIGHBOURS, np.where(among[place] == rows, place, -1))
+
+
+def _measured(columns: _Columns, rows: Ints, found: Ints) -> tuple[Ints, Floats]:
+    """Return the neighbours of rows by distances that are not rounded, as those of a search are, and the distances."""
+    distances = np.empty(found.shape, dtype=np.float32)
+    for block, away in _differences(columns, rows, found):
+        distances[block] = np.sqrt(np.square(away).sum(axis=2))
+    order = np.argsort(distances, axis=1, kind="stable")
+    return np.take_along_axis(found, order, axis=1), np.take_along_axis(distances, order, axis=1)
+
+
+def _differences(columns: _Columns, rows: Ints, found: Ints) -> Iterator[tuple[slice, Floats]]:
+    """Yield the differences (rows, neighbours, columns) of rows and their neighbours, a block of rows at a time."""
+    size = max(1, BLOCK_VALUES // (found.shape[1] * columns.halves.shape[1]))
+    for block in row_blocks(len(rows), size):
+        here = found[block]
+        yield block, columns.scaled(here.ravel()).reshape(*here.shape, -1) - columns.scaled(rows[block])[:, None]
 
 
 def _times_nearer(distances: Floats, n: int) -> float:
@@ -280,11 +298,8 @@ def _before_gap(distances: Floats, times: float) -> tuple[Array, Floats]:
 def _near_in_halves(columns: _Columns, rows: Ints, found: Ints, inside: Array) -> Array:
     """Return which neighbours are nearer than all that are no copies in each half of the columns alone."""
     near = np.ones(found.shape, dtype=bool)
-    size = max(1, 4_000_000 // (found.shape[1] * columns.halves.shape[1]))
     halves = columns.halves.T.astype(np.float32)
-    for block in row_blocks(len(rows), size):
-        here = found[block]
-        away = columns.scaled(here.ravel()).reshape(*here.shape, -1) - columns.scaled(rows[block])[:, None]
+    for block, away in _differences(columns, rows, found):
         distances = np.sqrt(np.square(away) @ halves)  # (rows, neighbours, halves)
         others = np.where(inside[block][:, :, None], np.inf, distances).min(axis=1, keepdims=True)
         near[block] = (IN_HALVES * distances <= others).all(axis=2)
