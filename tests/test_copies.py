@@ -96,9 +96,16 @@ class TestWhatIsNone:
         assert len(np.unique(x, axis=0)) < 1500
         assert of(x) is None
 
-    def test_equal_rows_of_indicators_of_categories(self):
-        x = np.random.default_rng(0).integers(4, size=(1000, 5))
-        assert of(np.eye(4)[x].reshape(1000, 20)) is None
+    @pytest.mark.parametrize(("kinds", "columns", "n"), [(4, 5, 1000), (3, 10, 1000), (2, 20, 3000)])
+    def test_equal_rows_of_indicators_of_categories(self, kinds, columns, n):
+        """Also where hardly any rows are equal, and few of those in half of the columns."""
+        x = np.random.default_rng(0).integers(kinds, size=(n, columns))
+        assert len(np.unique(x, axis=0)) < n
+        assert of(np.eye(kinds)[x].reshape(n, -1)) is None
+
+    def test_equal_rows_whose_columns_all_are_there_twice(self):
+        x = np.random.default_rng(0).integers(2, size=(3000, 18))
+        assert of(np.c_[x, 3 - 2 * x]) is None
 
     def test_equal_rows_of_rounded_numbers(self):
         from sklearn.datasets import load_iris

@@ -20,6 +20,7 @@ from truelabel.scale import Scale, moments
 ALONE = -1
 NEARER = 4.0  # times that a copy is nearer than the nearest instance that is none, at least
 BY_CHANCE = 0.05  # such instances that chance alone is expected to make among all, at most
+RARELY = 0.1  # sets of equal rows that chance makes, as a share of those that are called copies, at most
 UNSEEN = 0.1  # others that are equal in half of the columns, expected where there is none but usually are some
 IN_HALVES = 2.0  # times that it is nearer in each half of the columns
 NEIGHBOURS = 10  # of an instance, among which its copies are found
@@ -114,6 +115,7 @@ def find_copies(views: Mapping[str, Array], reference: Ints | None = None) -> Co
         return None
     size = np.bincount(same)
     proven = (size > 1) & _beyond_chance(same, size, words) & ~_empty(columns, same)
+    proven &= _equal_by_chance(same, words) <= RARELY * proven.sum()
     first = _firsts(same, reference)
     asked = np.sort(first[(size == 1) | proven])
     asked = asked[~_empty(columns, np.arange(n))[asked]]
@@ -135,8 +137,22 @@ class _Columns:
             self.scales.append((scale, np.float32(1 / np.sqrt(view.shape[1]))))
             deviations.append(np.where(varies, deviation / scale.divisor, 0) / np.sqrt(view.shape[1]))
         weight = np.concatenate(deviations) if deviations else np.zeros(0)
+        if weight.any():
+            weight[self._twins()] = 0
         self.varying = int((weight > 0).sum())
         self.halves = _halves(weight, np.random.default_rng(0))
+
+    def _twins(self) -> Array:
+        """Return which columns say the same as an earlier one, as the two indicators of two categories do."""
+        sample = self.raw(np.unique(np.linspace(0, self.n - 1, SAMPLE, dtype=np.int64))).astype(np.float64)
+        sample -= sample[:1]
+        largest = np.abs(sample).max(axis=0)
+        scaled = sample / np.maximum(largest, 1e-300)
+        sign = np.sign(scaled[np.abs(scaled).argmax(axis=0), np.arange(scaled.shape[1])])
+        _, first = np.unique(np.round(scaled * sign, 6) + 0.0, axis=1, return_index=True)
+        twins: Array = np.asarray(largest > 0)
+        twins[first] = False
+        return twins
 
     def raw(self, rows: slice | Ints) -> Floats:
         """Return rows as they are, without a sign at zeros."""
@@ -201,6 +217,20 @@ def _beyond_chance(same: Ints, size: Ints, words: Array) -> Array:
             expected *= (others + UNSEEN) * usual / (usual + UNSEEN)
         rare[same[expected > BY_CHANCE]] = False
     return rare
+
+
+def _equal_by_chance(same: Ints, words: Array) -> float:
+    """Return how many sets of equal rows chance makes, at most, however much the columns depend on each other.
+
+    Rows that are equal are equal in each half of the columns, too. So there are no more sets by chance than pairs of
+    different rows that are equal in half of the columns: in the half where that is rarest.
+    """
+    _, first = np.unique(same, return_index=True)
+    pairs = []
+    for column in range(1, words.shape[1]):
+        _, place, count = np.unique(words[first, column], return_inverse=True, return_counts=True)
+        pairs.append(float((count[place] > 1).sum()) / 2)
+    return min(pairs)
 
 
 def _empty(columns: _Columns, same: Ints) -> Array:
