@@ -98,3 +98,16 @@ def test_instances_come_in_the_order_of_the_table_and_classes_may_be_numbers() -
 def test_mistakes_are_named_with_their_place(make, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         make()
+
+
+def test_votes_for_some_instances_keep_annotators_and_classes() -> None:
+    votes = Votes([[0, 1, -1], [2, -1, 2], [-1, 1, 1]], annotators=["ann", "bob", "cleo"], instances=["x", "y", "z"])
+    some = votes[np.array([2, 0])]
+    assert some.instances.tolist() == ["z", "x"]
+    assert some.counts.tolist() == [[0, 2, 0], [1, 1, 0]]
+    assert some.annotators.tolist() == ["ann", "bob", "cleo"]
+    assert some.per_annotator.tolist() == [1, 2, 1]
+    assert votes[np.array([True, False, True])].instances.tolist() == ["x", "z"]
+    counted = Votes.from_counts([[3, 1], [0, 2]])[np.array([1])]
+    assert counted.anonymous
+    assert counted.counts.tolist() == [[0, 2]]

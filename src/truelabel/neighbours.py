@@ -10,6 +10,8 @@ from truelabel.arrays import Floats, Ints
 
 EXACT = 20_000  # reference rows up to which an approximate search would save nothing
 CELL = 200  # rows in a cell of an approximate search, on average
+MANY = 200_000  # reference rows from which on cells are found by a graph, so that time stays linear
+LINKS = 16  # of each cell in that graph
 PROBES = 5  # cells that it looks into
 
 
@@ -34,6 +36,10 @@ class Neighbours:
         self._cells = self.size // CELL if approximate and self.size > EXACT else 0
         if self._cells:
             half = faiss.ScalarQuantizer.QT_bf16
+            if self.size > MANY:
+                self._index = faiss.IndexHNSWFlat(width, LINKS)
+                chosen = np.random.default_rng(0).choice(self.size, self._cells, replace=False)
+                self._index.add(reference[np.sort(chosen)])
             self._index = faiss.IndexIVFScalarQuantizer(self._index, width, self._cells, half, faiss.METRIC_L2)
             self._index.cp.niter = 5
             self._index.cp.max_points_per_centroid = 39  # fewer would be called too few

@@ -164,6 +164,71 @@ class Votes:
         )
         return made
 
+    @classmethod
+    def from_cells(
+        cls,
+        cells: Ints,
+        count: Ints,
+        *,
+        instances: Array,
+        annotators: Array,
+        class_names: Sequence[Any],
+        anonymous: bool,
+    ) -> Votes:
+        """Build from numbers: a row of instance, annotator and class per cell that has votes, and how many.
+
+        Classes may be named by numbers, as those are that have no names.
+        """
+        made = cls.__new__(cls)
+        rows, columns, labels = cells.T
+        made._set(
+            rows,
+            columns,
+            labels,
+            count,
+            instances=_names(instances, len(instances), "instances", "instance"),
+            annotators=annotators,
+            class_names=[str(name) for name in class_names] if isinstance(class_names[0], str) else None,
+            anonymous=anonymous,
+            n_classes=len(class_names),
+        )
+        return made
+
+    def __getitem__(self, rows: Array) -> Votes:
+        """Return the votes for some instances, in the order of these row numbers; of the same annotators and classes.
+
+        Examples
+        --------
+        >>> from truelabel.labels import Votes
+        >>> Votes([[0, 0], [1, -1], [-1, 1]])[[2, 0]].counts
+        array([[0, 1],
+               [2, 0]])
+        """
+        rows = np.arange(len(self))[rows]
+        place = np.full(len(self), NO_VOTE)
+        place[rows] = np.arange(len(rows))
+        kept = place[self.rows] != NO_VOTE
+        return Votes.from_cells(
+            np.stack([place[self.rows[kept]], self.columns[kept], self.labels[kept]], axis=1),
+            self.count[kept],
+            instances=self.instances[rows],
+            annotators=self.annotators,
+            class_names=self.class_names or range(self.n_classes),
+            anonymous=self.anonymous,
+        )
+
+    def without(self, rows: Array) -> Votes:
+        """Return the votes for the same instances, but none for those with these row numbers."""
+        kept = ~np.isin(self.rows, rows)
+        return Votes.from_cells(
+            np.stack([self.rows[kept], self.columns[kept], self.labels[kept]], axis=1),
+            self.count[kept],
+            instances=self.instances,
+            annotators=self.annotators,
+            class_names=self.class_names or range(self.n_classes),
+            anonymous=self.anonymous,
+        )
+
     def _set(
         self,
         rows: Ints,

@@ -26,7 +26,7 @@ ROOM = 2**20  # bytes that must be free before work is begun whose result has to
 LARGEST_HEADER = 2**24  # bytes of a safetensors header that are read to see who wrote the file
 CSV_HEADS = (  # of results
     *("id,predicted,calibrated,", "id,given,suggested,p_wrong,", "id,given,corrected,changed,", "id,class,given,"),
-    *("key,dataset,", "instance,consensus,", "annotator,votes,", "row,id,given,"),
+    *("key,dataset,", "instance,consensus,", "annotator,votes,", "row,id,given,", "group,kind,"),
 )
 VERDICT_MARK = '{\n "drawn": '
 OWN_TABLE = re.compile(r",given_label_*,decision_*,reason_*(,|$)")  # in the head of a user's table with final labels

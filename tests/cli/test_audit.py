@@ -98,6 +98,23 @@ def test_more_labels_join_the_sheet_below_those_that_are_checked(case: SimpleNam
     assert len(Audit.read(case.folder / "audit.jsonl").answers) == 30
 
 
+def test_columns_that_a_person_added_stay_when_the_sheet_grows(case: SimpleNamespace) -> None:
+    call("audit", case.folder, "--sample", 30)
+    fill(case)
+    sheet = pd.read_csv(case.sheet, dtype=str, keep_default_na=False)
+    sheet.insert(3, "who", [f"00{k % 3}" for k in range(30)])
+    sheet["note"] = [f'"quoted", {k}\nsecond line' for k in range(30)]
+    sheet = sheet.iloc[::-1]  # sorted otherwise by a spreadsheet
+    sheet.to_csv(case.sheet, index=False, sep=";")
+    call("audit", case.folder, "--sample", 50)
+    after = pd.read_csv(case.sheet, dtype=str, keep_default_na=False)
+    assert list(after.columns) == list(sheet.columns)
+    pd.testing.assert_frame_equal(after[:30], sheet.iloc[::-1].reset_index(drop=True))
+    assert (after.loc[30:, ["who", "note", "true_class"]] == "").all(axis=None)
+    call("audit", case.folder)
+    pd.testing.assert_frame_equal(pd.read_csv(case.sheet, dtype=str, keep_default_na=False), after)
+
+
 def test_mistakes_give_one_line(
     case: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

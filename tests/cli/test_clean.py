@@ -88,6 +88,37 @@ def test_report_and_examined_read_the_folder(out: Path, tmp_path: Path) -> None:
     assert shown["instances"] == N
 
 
+def test_duplicates_are_said_written_and_in_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve rows of a table are there twice, two of them with another label; a second run has none."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    kind = np.arange(120) % 2
+    x = (rng.normal(size=(120, 4)) + 5 * kind[:, None]).round(4)
+    rows = np.r_[np.arange(120), np.arange(12)]
+    kinds = kind[rows]
+    kinds[[123, 127]] = 1 - kinds[[3, 7]]
+    table = pd.DataFrame(x[rows], columns=list("abcd")).assign(kind=np.array(["cat", "dog"])[kinds])
+    table.to_csv("t.csv", index=False)
+    printed = call("clean", "t.csv", "--label", "kind")
+    assert (
+        "Duplicates: 12 groups of 24 instances, 12 exact; 2 have different labels, nearly certain mistakes" in printed
+    )
+    assert "  exact: 3 (dog), 123 (cat)\n  exact: 7 (dog), 127 (cat)\n" in printed
+    assert str(Path("t-cleaned/duplicates.csv")) in printed
+    listed = pd.read_csv("t-cleaned/duplicates.csv")
+    assert listed["id"].tolist()[:4] == [3, 123, 7, 127]
+    assert listed["different_labels"].tolist() == [True] * 4 + [False] * 20
+    report = Path("t-cleaned/report.html").read_text()
+    assert "What is there more than once" in report
+    assert "12 groups of 24 instances are duplicates" in report
+    counts = {"groups": 12, "instances": 24, "exact": 12, "different_labels": 2}
+    table.head(120).to_csv("t.csv", index=False)
+    shown = json.loads(call("clean", "t.csv", "--label", "kind", "--overwrite", "--json"))
+    assert shown["duplicates"] == dict.fromkeys(counts, 0)
+    assert not Path("t-cleaned/duplicates.csv").exists()
+    assert "What is there more than once" not in Path("t-cleaned/report.html").read_text()
+
+
 def test_texts_are_cleaned_and_counted_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,7 @@
 """`truelabel issues` and `truelabel correct` as a curator calls them."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -49,6 +50,25 @@ def test_issues_writes_what_python_finds(files: SimpleNamespace) -> None:
     assert printed["wrong"]["number"] == pytest.approx(files.found.wrong.total.number)
     assert [row["given"] for row in printed["wrong"]["by_class"]] == ["cat", "dog"]
     assert printed["instances"] == printed["listed"] == N
+
+
+def test_issues_lists_duplicates_those_with_different_labels_first(files: SimpleNamespace, tmp_path: Path) -> None:
+    said = tl.Predictions.from_parquet(files.where / "train.parquet")
+    rows = np.r_[np.arange(N), np.arange(8)]
+    labels = said.labels[rows]
+    labels[N + 4] = 1 - labels[4]
+    said[rows].replace(labels=labels, ids=[f"i{k}" for k in range(N + 8)]).to_parquet(tmp_path / "twice.parquet")
+    words = ["issues", tmp_path / "twice.parquet", "--out", tmp_path / "i.csv", "--top", 0]
+    printed = call(*words)
+    assert "Duplicates: 8 groups of 16 instances, 8 exact; 1 has different labels, nearly certain mistakes" in printed
+    assert re.search(rf"exact: i4 \((cat|dog)\), i{N + 4} \((cat|dog)\)", printed)
+    table = pd.read_csv(tmp_path / "i-duplicates.csv")
+    assert table["id"].tolist()[:2] == ["i4", f"i{N + 4}"]
+    assert len(table) == 16
+    said.to_parquet(tmp_path / "twice.parquet")
+    shown = json.loads(call(*words, "--json"))
+    assert shown["duplicates"] == {"groups": 0, "instances": 0, "exact": 0, "different_labels": 0}
+    assert len(pd.read_csv(tmp_path / "i-duplicates.csv")) == 0
 
 
 def test_issues_prints_counts_and_the_worst_and_takes_npy_files(files: SimpleNamespace, tmp_path: Path) -> None:

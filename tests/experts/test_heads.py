@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from truelabel.copies import Copies, find_copies
 from truelabel.experts import heads as heads_module
 from truelabel.experts.heads import FoldHeads, HeadSettings, out_of_fold
 from truelabel.progress import Progress
@@ -10,7 +11,7 @@ from truelabel.scale import Scale, moments
 ONE_EPOCH = HeadSettings(epochs=1, least_steps=1)
 
 
-def foretold_by(x, labels, c, *, reference=None, seed=0, settings=None, swaps=False):
+def foretold_by(x, labels, c, *, reference=None, seed=0, settings=None, swaps=False, copies=None):
     torch.manual_seed(seed)
     return out_of_fold(
         x,
@@ -23,6 +24,7 @@ def foretold_by(x, labels, c, *, reference=None, seed=0, settings=None, swaps=Fa
         progress=Progress(False),
         settings=settings,
         swaps=swaps,
+        copies=copies,
     )
 
 
@@ -40,6 +42,36 @@ def test_no_row_is_foretold_by_a_head_that_saw_its_label(problem):
         after = foretold(made.x, flipped, 3, settings=ONE_EPOCH)
         np.testing.assert_array_equal(after[row], before[row])
         assert np.abs(after - before).max() > 1e-4
+
+
+class TestCopies:
+    @pytest.fixture
+    def twice(self, problem):
+        made = problem(n=80, d=6)
+        rows = np.r_[np.arange(80), np.arange(20)]
+        return made.x[rows], made.noisy[rows], find_copies({"x": made.x[rows]})
+
+    @pytest.mark.parametrize("reference", [np.arange(100), np.arange(80)])
+    def test_no_row_is_foretold_by_a_head_that_saw_the_label_of_a_copy(self, twice, reference):
+        x, labels, copies = twice
+        assert len(copies) == 20
+        settings = {"settings": ONE_EPOCH, "copies": copies, "reference": reference}
+        before = foretold(x, labels, 3, **settings)
+        for row in (0, 7, 19):
+            flipped = labels.copy()
+            flipped[row] = (flipped[row] + 1) % 3
+            after = foretold(x, flipped, 3, **settings)
+            np.testing.assert_array_equal(after[[row, 80 + row]], before[[row, 80 + row]])
+            assert np.abs(after - before).max() > 1e-4
+
+    def test_copies_elsewhere_change_nothing(self, problem):
+        made = problem(n=80)
+        nowhere = Copies(np.full(80, -1), np.zeros(0, dtype=bool), np.zeros(0))
+        without, beside = (
+            foretold(made.x, made.noisy, 3, settings=ONE_EPOCH, reference=np.arange(60), copies=copies)
+            for copies in (None, nowhere)
+        )
+        np.testing.assert_array_equal(without, beside)
 
 
 def test_heads_fit_random_labels_no_better_than_chance(problem):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from truelabel.experts import panel as panel_module
 from truelabel.experts.heads import FoldHeads, HeadSettings
 from truelabel.experts.panel import Panel, PanelSettings
 from truelabel.label_noise.swaps import Swapped, Swaps
@@ -187,3 +188,23 @@ class TestContradictions:
         with torch.no_grad():
             heads.last.copy_(torch.stack([torch.eye(2).flip(0)] * 2))
         assert panel.contradicts({"x": x}, np.array([1, 1, 0, 1]), np.array([0.5, 0.5])) == pytest.approx(0.75)
+
+
+class TestCopies:
+    def test_they_are_looked_for_in_all_views_and_do_not_vouch(self, made):
+        """Each of the first 60 points is there twice with one label; the labels of half of them are wrong."""
+        rows = np.r_[np.arange(300), np.arange(60)]
+        labels = np.where(rows < 30, (made.truth[rows] + 1) % 3, made.truth[rows])
+        panel = ask({"signal": made.x[rows]}, labels)
+        said = panel.foretold[0][rows < 30]
+        assert (said.argmax(axis=1) == made.truth[rows[rows < 30]]).mean() > 0.9
+        fold_free = panel.foretold[1]
+        assert np.abs(fold_free[:60] - fold_free[300:]).max() < 1e-6
+
+    def test_without_any_nothing_is_different_from_not_looking(self, made, two, monkeypatch):
+        monkeypatch.setattr(panel_module, "find_copies", lambda views, reference: None)
+        again = ask(
+            {"noise": np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32), "signal": made.x}, made.noisy
+        )
+        for said, before in zip(again.foretold, two.foretold, strict=True):
+            np.testing.assert_array_equal(said, before)

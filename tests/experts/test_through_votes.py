@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from truelabel.copies import Copies, find_copies
+from truelabel.experts.heads import HeadSettings
 from truelabel.experts.through_votes import through_votes
 from truelabel.progress import Progress
 from truelabel.scale import Scale, moments
@@ -11,7 +13,14 @@ from truelabel.scale import Scale, moments
 N = 600
 
 
-def foretold(x: np.ndarray, log_likelihood: np.ndarray, reference: np.ndarray, seed: int = 0) -> np.ndarray:
+def foretold(
+    x: np.ndarray,
+    log_likelihood: np.ndarray,
+    reference: np.ndarray,
+    seed: int = 0,
+    copies: Copies | None = None,
+    settings: HeadSettings | None = None,
+) -> np.ndarray:
     return through_votes(
         x,
         Scale("whole", *moments(x)),
@@ -20,6 +29,8 @@ def foretold(x: np.ndarray, log_likelihood: np.ndarray, reference: np.ndarray, s
         device=torch.device("cpu"),
         seed=seed,
         progress=Progress(False),
+        copies=copies,
+        settings=settings,
     )
 
 
@@ -69,3 +80,19 @@ def test_it_is_repeatable_and_leaves_torchs_random_numbers_alone(points: tuple[n
     np.testing.assert_array_equal(foretold(x, log_likelihood, np.arange(N)), first)
     assert not np.array_equal(foretold(x, log_likelihood, np.arange(N), seed=1), first)
     np.testing.assert_allclose(first.sum(axis=1), 1, atol=1e-5)
+
+
+def test_no_row_is_foretold_by_a_head_that_saw_the_votes_for_a_copy() -> None:
+    x = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
+    x = x[np.r_[np.arange(60), np.arange(10)]]
+    copies = find_copies({"x": x})
+    assert copies is not None
+    said = np.random.default_rng(1).normal(size=(70, 2))
+    one = HeadSettings(epochs=1, least_steps=1)
+    before = foretold(x, said, np.arange(65), copies=copies, settings=one)
+    for row in (0, 4, 9):  # copies are the rows 60, 64, which is in the reference, and 69, which is not
+        other = said.copy()
+        other[row] = other[row, ::-1] + 1.0 * np.arange(2)
+        after = foretold(x, other, np.arange(65), copies=copies, settings=one)
+        np.testing.assert_array_equal(after[[row, 60 + row]], before[[row, 60 + row]])
+        assert np.abs(after - before).max() > 1e-5

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from truelabel.copies import Copies, find_copies
 from truelabel.experts import votes
 from truelabel.experts.votes import Vote
 from truelabel.progress import Progress
@@ -144,3 +145,51 @@ class TestTheNumberOfNeighbours:
     def test_it_is_the_users_where_given_and_below_the_number_of_references(self, k, n, expected):
         x = np.arange(n)[:, None] * 1.0
         assert best(x, np.arange(n) % 2, 2, k=k).k == expected
+
+
+class TestCopies:
+    @pytest.fixture
+    def twice(self, problem):
+        """Points of which 30 are there a second time and one of them four times."""
+        made = problem(n=200, rate=0.0, d=6)
+        rows = np.r_[np.arange(200), np.arange(30), 0, 0]
+        x = made.x[rows]
+        return x, made.noisy[rows], find_copies({"x": x}), rows
+
+    def test_no_copy_votes(self, twice):
+        x, labels, copies, rows = twice
+        vote = Vote.best(x, labels, np.arange(232), 3, 7, np.random.default_rng(0), copies)
+        found = vote.neighbours(x, slice(0, 232))
+        assert found.shape == (232, 7)
+        assert (rows[found] != rows[:, None]).all()
+        distances = np.linalg.norm(x[:, None].astype(float) - x[None], axis=2)
+        distances[rows[:, None] == rows] = np.inf
+        np.testing.assert_allclose(
+            np.take_along_axis(distances, found, axis=1), np.sort(distances, axis=1)[:, :7], rtol=1e-4
+        )
+
+    def test_nor_one_outside_the_reference_is_voted_on_by_its_copies(self, twice):
+        x, labels, copies, rows = twice
+        vote = Vote.best(x, labels, np.arange(200), 3, 5, np.random.default_rng(0), copies)
+        found = vote.neighbours(x, np.arange(200, 232))
+        assert (rows[found] != rows[200:, None]).all()
+
+    def test_a_copy_does_not_vouch_for_its_own_label(self, twice):
+        """All of 31 copies have the same wrong label, and neighbours still say another."""
+        x, labels, copies, rows = twice
+        wrong = np.where(rows < 30, (labels + 1) % 3, labels)
+        said = Vote.best(x, wrong, np.arange(232), 3, 3, np.random.default_rng(0), copies)
+        alone = said.everywhere(x, Progress(False))[rows < 30]
+        with_copies = Vote.best(x, wrong, np.arange(232), 3, 3, np.random.default_rng(0)).everywhere(x, Progress(False))
+        copied = np.arange(len(alone)), wrong[rows < 30]
+        assert alone[copied].mean() < with_copies[rows < 30][copied].mean() - 0.15
+
+    def test_copies_elsewhere_change_nothing(self, problem):
+        made = problem(n=150)
+        nowhere = Copies(np.full(150, -1), np.zeros(0, dtype=bool), np.zeros(0))
+        without, beside = (
+            Vote.best(made.x, made.noisy, np.arange(150), 3, None, np.random.default_rng(0), copies)
+            for copies in (None, nowhere)
+        )
+        assert (without.k, without.scale.name) == (beside.k, beside.scale.name)
+        np.testing.assert_array_equal(*(vote.everywhere(made.x, Progress(False)) for vote in (without, beside)))

@@ -1,9 +1,13 @@
 """Principal components, words, and the classifiers that learn from them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse
 
+from truelabel.copies import find_copies
+from truelabel.experts import heads
 from truelabel.progress import Progress
 from truelabel.raw import classifier, reduce
 from truelabel.raw.reduce import principal, together
@@ -96,3 +100,43 @@ def test_words_with_very_many_classes_are_learned_by_their_topics(monkeypatch: p
     with Progress(False) as progress:
         said = classifier.words(x, labels, 2, 0, "cpu", progress)
     assert np.mean(said.argmax(axis=1) == truth) > 0.95
+
+
+class TestCopies:
+    """Of 150 points of two classes thirty are there twice, with one wrong label: who has seen it repeats it."""
+
+    @pytest.fixture
+    def twice(self) -> SimpleNamespace:
+        rng = np.random.default_rng(0)
+        truth = rng.integers(2, size=150)
+        rows = np.r_[np.arange(150), np.arange(30)]
+        x = (rng.normal(size=(150, 5)) + 2 * truth[:, None])[rows].astype(np.float32)
+        labels = np.where(rows < 30, 1 - truth[rows], truth[rows])
+        return SimpleNamespace(x=x, labels=labels, copied=rows < 30, copies=find_copies({"x": x}))
+
+    @pytest.mark.parametrize("learner", [classifier.forest, classifier.words])
+    def test_the_classifier_has_not_seen_a_copy_of_what_it_is_asked_about(
+        self, learner, twice: SimpleNamespace
+    ) -> None:
+        inputs = twice.x
+        if learner is classifier.words:  # each text has a word of its own, which its copy has, too
+            inputs = scipy.sparse.csr_matrix(np.c_[twice.x, 20 * np.eye(150)[np.r_[np.arange(150), np.arange(30)]]])
+        wrong = {}
+        for copies in (None, twice.copies):
+            said = learner(inputs, twice.labels, 2, 0, "cpu", Progress(False), copies)
+            np.testing.assert_allclose(said.sum(axis=1), 1, atol=1e-5)
+            wrong[copies is None] = said[np.arange(180), twice.labels][twice.copied].mean()
+        assert wrong[False] < wrong[True] - 0.05
+
+    def test_networks_learn_with_copies_in_one_fold(
+        self, twice: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        passed = {}
+
+        def learn(*arguments: object, copies: object, **others: object) -> SimpleNamespace:
+            passed["copies"] = copies
+            return SimpleNamespace(said=np.full((180, 2), 0.5, dtype=np.float32))
+
+        monkeypatch.setattr(heads, "out_of_fold", learn)
+        classifier.head(twice.x, twice.labels, 2, 0, "cpu", Progress(False), twice.copies)
+        assert passed["copies"] is twice.copies

@@ -173,3 +173,32 @@ def test_row_numbers_are_no_feature_even_where_a_row_is_left_out(tmp_path: Path)
         made = Table(tmp_path / "t.csv", "y").embed(rows, Settings("none", 0, "cpu", progress, told.append))
     assert made.how == "1 columns (x)"
     assert told[0].startswith("Left out: row (row numbers")
+
+
+class TestAnnotators:
+    """A column per annotator: what most of them say is the label, and the rest are votes."""
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        frame = pd.DataFrame(
+            {"x": [1.5, 2.5, 3.5, 4.5], "ann": ["cat", "dog", "", "Cat "], "bob": ["cat", "cat", "", "cat"]}
+        )
+        frame.assign(cleo=["owl", "dog", "", "dog"], y=[1, 2, 3, 5]).to_csv(tmp_path / "t.csv", index=False)
+        return tmp_path / "t.csv"
+
+    def test_most_of_them_give_the_label_and_none_is_judged_by(self, path: Path) -> None:
+        table = Table(path, "label", annotators=["ann", "bob", "cleo"])
+        assert table.given == ["cat", "dog", None, "Cat "]
+        assert list(table.frame.columns) == ["x", "ann", "bob", "cleo", "label", "y"]
+        assert table.shown(np.arange(4))["columns"] == ["x", "y"]
+        assert table.asked["annotators"] == ["ann", "bob", "cleo"]
+
+    def test_votes_are_by_class_whatever_their_spelling_and_others_are_pointed_out(self, path: Path) -> None:
+        notes: list[str] = []
+        votes = Table(path, "label", annotators=["ann", "bob", "cleo"]).votes(["cat", "dog"], notes.append)
+        assert votes.counts.tolist() == [[2, 0], [1, 2], [0, 0], [2, 1]]
+        assert notes == ["Left out, for no instance has most votes for its class: 1 vote."]
+
+    def test_a_column_of_that_name_is_not_overwritten(self, path: Path) -> None:
+        with pytest.raises(ValueError, match="has a column 'x' beside those of the annotators; rename it"):
+            Table(path, "x", annotators=["ann", "bob"])

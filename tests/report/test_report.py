@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from truelabel.calibrators.npc.report import Report
-from truelabel.labels import Examined
+from truelabel.labels import Examined, Votes, consensus
 from truelabel.report import matrices, write_report
 from truelabel.report.case import Case
 from truelabel.report.figures import by_class, curve, curves, rightness
@@ -35,6 +36,64 @@ def test_the_headlines_are_the_estimates(written: Written, make: Make, elements:
     assert "Given labels 80.0 % 75.0 % to 83.3 %" in text
     assert "Suggested labels 96.6 %" in text
     assert "Memorised" not in text
+
+
+def test_duplicates_are_shown_with_different_labels_first(written: Written, make: Make, elements: Elements) -> None:
+    """Of 60 instances the last eight are copies: of 0 to 7, whose labels are of three classes in turn."""
+    examined = make()
+    x = np.array(examined.predictions.features)
+    x[52:] = x[:8]
+    twice = replace(examined, predictions=examined.predictions.replace(features=x))
+    differ = [k for k in range(8) if examined.found.labels[k] != examined.found.labels[52 + k]]
+    text = elements(written(twice)).text
+    assert "8 groups of 16 instances are duplicates by their features: 8 exact, the others near." in text
+    assert f"{len(differ)} have different labels" in text
+    assert f"Groups of duplicates 8 {len(differ)} with different labels" in text
+    shown = text.split("What is there more than once")[1]
+    assert shown.count("the same features") == len(differ)
+    places = [shown.index(f"instance i{k} ") for k in differ]
+    assert places == sorted(places)
+    alike = next(k for k in range(8) if k not in differ)
+    assert f"i{alike}, i{52 + alike}" in shown.split("Groups with equal labels")[1]
+    assert "duplicates" not in elements(written(examined)).text
+
+
+def test_annotators_are_shown_the_worst_first(written: Written, make: Make, elements: Elements) -> None:
+    """Ann is always right, bob in three of four, cleo in half of the cases; dan has labelled nothing."""
+    examined = make()
+    truth = np.arange(60) % 3
+    matrix = np.stack([truth, truth, truth, np.full(60, -1)], axis=1)
+    matrix[::4, 1] = (truth[::4] + 1) % 3
+    matrix[::2, 2] = (truth[::2] + 2) % 3
+    votes = Votes(matrix, annotators=["ann", "bob <b>", "cleo", "dan"], class_names=["cat", "dog", "elk"])
+    voted = replace(examined, found=replace(examined.found, consensus=consensus(votes)))
+    page = written(voted)
+    text = " ".join(elements(page).text.split("Who labelled, and how well")[1].split())
+    table = voted.found.consensus.annotator_table.set_index("annotator")
+    assert "180 labels of 4 annotators for 60 instances; on 30 of these all agree" in text
+    places = [
+        text.index(f"{name} {number} {100 * table.quality[name]:.1f}") for name, number in (("cleo", 60), ("ann", 60))
+    ]
+    assert places == sorted(places)
+    assert f"{100 * table.low['cleo']:.1f} % to {100 * table.high['cleo']:.1f} %" in text
+    assert table.most_confused["cleo"] in text
+    assert "bob &lt;b&gt;" in page
+    assert "The average annotator" in text
+    assert "dan 0" in text
+
+
+def test_anonymous_votes_are_shown_without_annotators(written: Written, make: Make, elements: Elements) -> None:
+    examined = make()
+    counts = 2 * np.eye(3, dtype=int)[np.arange(60) % 3]
+    counts[:4] = [[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 0]]
+    votes = Votes.from_counts(counts, class_names=["cat", "dog", "elk"])
+    voted = replace(examined, found=replace(examined.found, consensus=consensus(votes)))
+    text = " ".join(elements(written(voted)).text.split("Who labelled, and how well")[1].split())
+    assert "119 labels for 60 instances; on 56 of these all agree" in text
+    assert "Most frequent mistake" not in text
+    wanted = text.split("Where one more vote would tell most")[1]
+    assert wanted.index("i3 none") < wanted.index("i2 1 × cat, 1 × dog, 1 × elk")
+    assert "Best asked" not in wanted
 
 
 def test_what_fitting_found_is_shown_from_the_calibrator_or_as_noted(

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from truelabel.labels import Examined
+from truelabel.labels import Examined, Votes, consensus
 from truelabel.report import write_report
 
 KINDS = ("image", "text", "row", "name")
 Open = Callable[..., Any]
+
+
+def with_copies(examined: Examined) -> Examined:
+    """Return the same with the last five instances copies of the first, two of them with another label."""
+    x = np.array(examined.predictions.features)
+    x[-5:] = x[:5]
+    return replace(examined, predictions=examined.predictions.replace(features=x))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +37,7 @@ def reports(
     names = (f"cat {hostile}", "dog", "elk")
     made = {
         kind: write_report(
-            make(names=names, source=sources[kind], report=noted, note=hostile),
+            with_copies(make(names=names, source=sources[kind], report=noted, note=hostile)),
             where / f"{kind}.html",
             title=hostile,
             layout="pca",
@@ -36,6 +45,15 @@ def reports(
         )
         for kind in KINDS
     }
+    examined = with_copies(make(names=names, source=sources["image"]))
+    votes = np.stack([np.arange(60) % 3, np.arange(60) // 2 % 3], axis=1)
+    people = consensus(Votes(votes, annotators=["averylongnameofsomebodywholabelled" * 3, hostile], class_names=names))
+    made["voted"] = write_report(
+        replace(examined, found=replace(examined.found, consensus=people)),
+        where / "voted.html",
+        layout="pca",
+        progress=False,
+    )
     many = tuple(f"averylongclassnamewithoutanyspacetobreakat{k}" for k in range(30))
     truth = [k % 30 for k in range(900)]
     made["many"] = write_report(
@@ -73,7 +91,7 @@ def opened(browser: Any, reports: dict[str, Path]) -> Iterator[Open]:
     assert {url for url in requests if url.startswith("file:")} <= {path.as_uri() for path in reports.values()}
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "many"])
+@pytest.mark.parametrize("kind", [*KINDS, "many", "voted"])
 def test_a_phone_shows_it_without_scrolling_sideways(kind: str, opened: Open) -> None:
     page = opened(kind, width=360)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
@@ -85,7 +103,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(kind: str, opened: Open) ->
 
 @pytest.mark.parametrize(
     ("kind", "scheme", "width"),
-    [("image", "light", 1280), ("row", "dark", 1280), ("text", "light", 360)],
+    [("image", "light", 1280), ("row", "dark", 1280), ("text", "light", 360), ("voted", "dark", 360)],
 )
 def test_axe_finds_no_fault(kind: str, scheme: str, width: int, opened: Open) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")

@@ -88,6 +88,7 @@ def audit(
     """
     from truelabel.labels import audit as begin
     from truelabel.labels import correct_labels
+    from truelabel.labels.audit_file import grown
     from truelabel.labels.files import check_table_path, write_table
     from truelabel.review.alone import alone
 
@@ -124,7 +125,8 @@ def audit(
             made = begin(examined.found, sample=sample or SAMPLE, random_state=seed)
             made.write(design)
         if unlisted:
-            write_table(made.sheet(examined.items), shown)
+            drawn = made.sheet(examined.items)
+            write_table(grown(shown, drawn) if shown.is_file() else drawn, shown)
         if page:
             command = audit_page.next_command(where, calibrator)
             audit_page.show(made, examined, design, shown, command, host=host, port=port, browser=browser)

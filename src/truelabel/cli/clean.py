@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from truelabel.cli import labelled
+from truelabel.cli import duplicates, labelled
 
 if TYPE_CHECKING:
     from truelabel.raw import Cleaned
@@ -24,7 +24,13 @@ def clean(
     out: Annotated[
         Path | None, typer.Option(help="The folder that everything goes to; NAME-cleaned by default.")
     ] = None,
-    label: Annotated[str | None, typer.Option(help="The column with the labels of a table.")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The column with the labels of a table; given again for each of several annotators.",
+            show_default=False,
+        ),
+    ] = None,
     text: Annotated[
         list[str] | None, typer.Option(help="A column with texts; may be given again.", show_default=False)
     ] = None,
@@ -36,6 +42,9 @@ def clean(
         ),
     ] = None,
     id: Annotated[str | None, typer.Option("--id", help="A column that names each row; else its number.")] = None,
+    votes: labelled.Votes = None,
+    votes_columns: labelled.VotesColumns = None,
+    counts: labelled.Counts = False,
     encoder: Annotated[
         str,
         typer.Option(
@@ -71,13 +80,16 @@ def clean(
     """Find and fix wrong labels in images, texts or a table, in one go; your data stay as they are.
 
     Turns the instances into numbers, trains a small classifier, calibrates it, and judges every label. Writes the
-    corrected labels, the list of suspects, a report, the calibrator, and all that truelabel review needs.
+    corrected labels, the list of suspects and of duplicates, a report, the calibrator, and all that truelabel review
+    needs.
 
     Example: truelabel clean images/
 
     Example: truelabel clean news.csv --text title --label topic --out news-cleaned
 
     Example: truelabel clean parts.parquet --label kind --columns length,width,material --json
+
+    Example: truelabel clean scans.csv --label ann --label bob --label cleo
     """
     from rich.console import Console
 
@@ -88,6 +100,7 @@ def clean(
 
     named = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     source = open_source(data, label=label, text=text, columns=named, id=id)
+    voted = labelled.VotesFile.named(votes, votes_columns, counts)
     target = check_target(out or Path(f"{source.name}-cleaned"), source, overwrite=overwrite)
     if copy_to is not None:
         check_tree(copy_to, source)
@@ -95,6 +108,7 @@ def clean(
     aside.print(f"Cleaning {len(source.given):,} {source.what} of {source.name}", markup=False)
     cleaned = run(
         source,
+        votes=None if voted is None else voted.read,
         encoder=encoder,
         merge_labels=merge_labels,
         drop_rare=drop_rare,
@@ -112,7 +126,7 @@ def clean(
 
 
 def _print(cleaned: Cleaned, target: Path, copy_to: Path | None) -> None:
-    from truelabel.raw.writing import CALIBRATOR, ISSUES, REPORT, SKIPPED, UNLABELLED
+    from truelabel.raw.writing import CALIBRATOR, DUPLICATES, ISSUES, REPORT, SKIPPED, UNLABELLED
 
     wrong, changes = cleaned.examined.found.wrong, cleaned.corrected.changes
     doubt = cleaned.corrected.declined or cleaned.examined.found.caveat
@@ -120,15 +134,21 @@ def _print(cleaned: Cleaned, target: Path, copy_to: Path | None) -> None:
         print(doubt)
     print(f"Judged by: {cleaned.examined.about['features']}")
     print(f"Probably wrong: {wrong.total}")
+    consensus = cleaned.examined.found.consensus
+    if consensus is not None:
+        print(f"Judged with: {consensus.votes}")
     print(f"Corrected: {len(changes):,} ({cleaned.corrected.rule})")
     for _, row in changes.head(5).iterrows():
         print(f"  {row['id']}: {row['given']} → {row['corrected']} ({row['why']})")
+    if len(cleaned.duplicates):
+        print("\n".join(duplicates.lines(cleaned.duplicates)))
     (corrected,) = target.glob("corrected.*")
     files = {
         corrected: "the labels, corrected",
         target / ISSUES: "every label, the most suspicious first",
         target / REPORT: "the report, for a browser",
         target / CALIBRATOR: "the calibrator",
+        target / DUPLICATES: "what is there more than once, different labels first",
         target / UNLABELLED: "predictions where there is no label",
         target / SKIPPED: "what was left out, and why",
     }

@@ -58,6 +58,7 @@ def read(
     where: Path,
     shown: dict[str, Any] | None = None,
     *,
+    votes: labelled.VotesFile | None = None,
     calibrator: Path | None = None,
     seed: int = 0,
     device: str = "auto",
@@ -70,6 +71,8 @@ def read(
         The folder or the file.
     shown : dict, optional
         Where the instances are to be seen; see `source`. For a folder only if not where they were.
+    votes : VotesFile, optional
+        For a file: the labels of several annotators.
     calibrator, seed, device
         For a file: what examines it; see ``truelabel issues``.
     """
@@ -77,8 +80,10 @@ def read(
 
     require(where)
     if where.is_dir():
+        if votes is not None:
+            raise ValueError(f"{where} was examined already; --votes goes with the predictions, or truelabel issues.")
         return Examined.read(where, shown)
-    named = labelled.Named(where, {}, logits=False, out_of_sample=None)
+    named = labelled.Named(where, {}, logits=False, out_of_sample=None, votes=votes)
     said, found = labelled.found_in(named, calibrator, seed=seed, device=device)
     return _together(said, found, shown, origin=where, seed=seed)
 

@@ -15,6 +15,7 @@ from truelabel.cli import files
 from truelabel.reading import read_npz, reading
 
 if TYPE_CHECKING:
+    from truelabel import labels
     from truelabel.calibrators import Calibrator
     from truelabel.labels import LabelIssues, MultiLabel, MultiLabelIssues
     from truelabel.predictions import Predictions
@@ -47,8 +48,61 @@ Correct = Annotated[
         "all: wherever another class is more probable, which can do harm; none."
     ),
 ]
+Votes = Annotated[
+    Path | None,
+    typer.Option(
+        help="The labels of several annotators: a table with a row per label, or with a column per annotator (.csv, "
+        ".parquet), or an n×a .npy file of class indices, −1 for none.",
+        show_default=False,
+    ),
+]
+VotesColumns = Annotated[
+    str | None,
+    typer.Option(
+        help="The columns of a table of --votes with a row per label, if not instance,annotator,label; two where no "
+        "one knows who gave a label.",
+        show_default=False,
+    ),
+]
+Counts = Annotated[
+    bool, typer.Option("--counts", help="--votes says how many gave each instance each class, a column per class.")
+]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto for the best there is.")]
+
+
+@dataclass(frozen=True)
+class VotesFile:
+    """The file with votes that the options name."""
+
+    path: Path
+    columns: tuple[str, ...] | None
+    counts: bool
+
+    @classmethod
+    def named(cls, path: Path | None, columns: str | None, counts: bool) -> VotesFile | None:
+        """Return what the options say; None where there are no votes."""
+        if path is None:
+            if columns is not None or counts:
+                raise ValueError("--votes-columns and --counts say what --votes holds; name that file, too.")
+            return None
+        if path.suffix not in (".csv", ".parquet", ".npy"):
+            raise ValueError(f"{path} holds votes in none of the forms .csv, .parquet and .npy.")
+        return cls(path, None if columns is None else tuple(name.strip() for name in columns.split(",")), counts)
+
+    def read(self, ids: Array, classes: tuple[str, ...] | int) -> labels.Votes:
+        """Read the votes for these instances, in their order."""
+        from truelabel.labels.vote_files import read_votes_of
+
+        return read_votes_of(self.path, ids, classes, columns=self.columns, counts=self.counts)
+
+    def of(self, said: Predictions) -> tuple[Predictions, labels.Votes]:
+        """Read the votes; return them with the instances that have a vote or a label."""
+        votes = self.read(np.arange(len(said)) if said.ids is None else said.ids, said.class_names or said.n_classes)
+        if said.labels is not None:
+            return said, votes
+        rows = np.flatnonzero(votes.per_instance > 0)
+        return said[rows], votes[rows]
 
 
 @dataclass(frozen=True)
@@ -59,6 +113,7 @@ class Named:
     parts: Mapping[str, Path | None]
     logits: bool
     out_of_sample: bool | None
+    votes: VotesFile | None = None
 
     def read(self) -> Predictions | MultiLabel:
         """Read them; labels in n×c cells are of several an instance."""
@@ -118,7 +173,14 @@ def found_in(
         if isinstance(said, MultiLabel):
             raise ValueError("several labels an instance need a calibrator a class; leave --calibrator out.")
         model = tl.load(calibrator, device=device)
-    return said, examine(said, model, random_state=seed, device=device)
+    if named.votes is None:
+        return said, examine(said, model, random_state=seed, device=device)
+    if isinstance(said, MultiLabel) or model is not None:
+        what = "several labels an instance" if model is None else "--calibrator"
+        raise ValueError(f"--votes does not go with {what}; leave one of them out.")
+    said, votes = named.votes.of(said)
+    found = examine(said, votes=votes, random_state=seed, device=device)
+    return (said if said.labels is not None else said.replace(labels=found.labels)), found
 
 
 def records(table: Any) -> list[dict[str, Any]]:

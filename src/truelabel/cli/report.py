@@ -28,6 +28,9 @@ def report(
         str, typer.Option("--map", help="How the instances are laid out: tsne, pca (no waiting) or none.")
     ] = "tsne",
     drawn: Annotated[int, typer.Option(min=4, help="Instances on the map, at most.")] = 2000,
+    votes: labelled.Votes = None,
+    votes_columns: labelled.VotesColumns = None,
+    counts: labelled.Counts = False,
     calibrator: labelled.Model = None,
     seed: labelled.Seed = 0,
     device: labelled.Device = "auto",
@@ -57,7 +60,14 @@ def report(
     check_target(out, reads=[where, images, table, truth, calibrator], overwrite=overwrite)
     if layout not in ("tsne", "pca", "none"):
         raise ValueError(f"--map is tsne, pca or none, not {layout}.")
-    examined = named.read(where, named.source(images, table, text), calibrator=calibrator, seed=seed, device=device)
+    examined = named.read(
+        where,
+        named.source(images, table, text),
+        votes=labelled.VotesFile.named(votes, votes_columns, counts),
+        calibrator=calibrator,
+        seed=seed,
+        device=device,
+    )
     path = write_report(
         examined,
         out,

@@ -83,6 +83,9 @@ def review(
         ),
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
+    votes: labelled.Votes = None,
+    votes_columns: labelled.VotesColumns = None,
+    counts: labelled.Counts = False,
     calibrator: labelled.Model = None,
     seed: labelled.Seed = 0,
     device: labelled.Device = "auto",
@@ -133,7 +136,14 @@ def review(
     if export is not None and corrected is None and copy_to is None and not apply:
         return
     shown = named.source(images, table, text)
-    examined = named.read(where, shown, calibrator=calibrator, seed=seed, device=device)
+    examined = named.read(
+        where,
+        shown,
+        votes=labelled.VotesFile.named(votes, votes_columns, counts),
+        calibrator=calibrator,
+        seed=seed,
+        device=device,
+    )
     if copy_to is not None:
         check_images(examined, copy_to)
     if corrected is not None or copy_to is not None:

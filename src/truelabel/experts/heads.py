@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
+from truelabel.copies import Copies, folds_of
 from truelabel.label_noise.swap_tests import proven, suspected
 from truelabel.label_noise.swaps import Swaps
 from truelabel.pool import clearly_above
@@ -118,12 +119,14 @@ def out_of_fold(
     progress: Progress,
     settings: HeadSettings | None = None,
     swaps: bool = False,
+    copies: Copies | None = None,
 ) -> Foretold:
     """Foretell the label of every row of `view` by heads that have not seen it.
 
     The heads train on the `reference` rows, cut into folds. A reference row is predicted by the head of its fold,
     any other by the mean of all heads. Of the states after each epoch the one with the best likelihood of the
-    (noisy) labels out of fold is kept.
+    (noisy) labels out of fold is kept. Copies are in one fold, and predicted by the head of that fold, also where they
+    are not in the reference.
 
     With `swaps`, heads that know the simplest boundary only are asked whether labels are swapped near it. If so, a
     copy of them learns to predict the labels through swaps, which learn along, beside those that go on without. The
@@ -132,9 +135,8 @@ def out_of_fold(
     """
     settings = settings or HeadSettings()
     rng = np.random.default_rng(seed)
-    size = len(reference)
-    folds = min(FOLDS, size)
-    fold_of = rng.permutation(np.arange(size) % folds)
+    fold_of = folds_of(copies, reference, FOLDS, rng)
+    folds = int(fold_of.max()) + 1
     x = torch.from_numpy(scale(float32(view, reference))).to(device)
     y = torch.from_numpy(labels[reference]).to(device)
     seen = [torch.from_numpy(np.flatnonzero(fold_of != f)) for f in range(folds)]
@@ -167,7 +169,8 @@ def out_of_fold(
         if not learning:
             break
     best = through if through is not None and (certain or _better(through, plain, labels[reference])) else plain
-    said = _everywhere(best.heads, view, scale, reference, best.keep(), n_classes, device)
+    unseen_by = None if copies is None else copies.folds_elsewhere(reference, fold_of)
+    said = everywhere(best.heads, view, scale, reference, best.keep(), device, unseen_by)
     return Foretold(said, best.heads, best.swaps)
 
 
@@ -256,19 +259,28 @@ def _own_fold(heads: FoldHeads, x: Tensor, fold: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def _everywhere(
+def everywhere(
     heads: FoldHeads,
     view: Array,
     scale: Scale,
     reference: Ints,
     own: Tensor,
-    n_classes: int,
     device: torch.device,
+    unseen_by: Ints | None = None,
 ) -> Floats:
-    out = np.empty((len(view), n_classes), dtype=np.float32)
+    """Return what the heads say of every row of `view`: of the reference `own`, and of others what all say on average.
+
+    `unseen_by` (n,) names a fold for rows that only the head of that fold has not seen, in a copy; −1 for the others.
+    """
+    out = np.empty((len(view), heads.last.shape[2]), dtype=np.float32)
     out[reference] = own.exp().cpu().numpy()
     others = np.delete(np.arange(len(view)), reference)
     for block in row_blocks(len(others), 16_384):
-        x = torch.from_numpy(scale(float32(view, others[block]))).to(device)
-        out[others[block]] = torch.softmax(heads(x), dim=2).mean(0).cpu().numpy()
+        rows = others[block]
+        x = torch.from_numpy(scale(float32(view, rows))).to(device)
+        said = torch.softmax(heads(x), dim=2)
+        out[rows] = said.mean(0).cpu().numpy()
+        if unseen_by is not None:
+            copied = np.flatnonzero(unseen_by[rows] >= 0)
+            out[rows[copied]] = said[unseen_by[rows[copied]], copied].cpu().numpy()
     return out

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
+from truelabel.copies import find_copies
 from truelabel.experts.heads import FoldHeads, HeadSettings, out_of_fold
 from truelabel.experts.votes import Vote
 from truelabel.label_noise.swaps import Swapped, Swaps
@@ -73,12 +74,13 @@ class Panel:
     ) -> Panel:
         """Let the experts learn from the labels and foretell each that they have not seen."""
         reference = stratified(labels, settings.reference, rng)
+        copies = find_copies(views, reference)
         foretold: dict[tuple[str, str], Array] = {}
         votes: dict[str, Vote] = {}
         heads: dict[str, FoldHeads] = {}
         swaps: dict[str, Swaps | None] = {}
         for name, view in views.items():
-            vote = votes[name] = Vote.best(view, labels, reference, c, settings.k, rng)
+            vote = votes[name] = Vote.best(view, labels, reference, c, settings.k, rng, copies)
             voted = vote.everywhere(view, progress)
             if settings.votes:
                 foretold[name, "vote"] = voted
@@ -93,6 +95,7 @@ class Panel:
                 progress=progress,
                 settings=settings.heads,
                 swaps=settings.swaps,
+                copies=copies,
             )
         return cls(list(foretold), list(foretold.values()), votes, heads, swaps, reference)
 

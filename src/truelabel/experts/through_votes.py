@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from truelabel.arrays import Array, Floats, Ints, float32, row_blocks
-from truelabel.experts.heads import FOLDS, PATIENT_STEPS, FoldHeads, HeadSettings
+from truelabel.arrays import Array, Floats, Ints, float32
+from truelabel.copies import Copies, folds_of
+from truelabel.experts.heads import FOLDS, PATIENT_STEPS, FoldHeads, HeadSettings, everywhere
 from truelabel.progress import Progress
 from truelabel.scale import Scale
 
@@ -31,6 +32,7 @@ def through_votes(
     seed: int,
     progress: Progress,
     settings: HeadSettings | None = None,
+    copies: Copies | None = None,
 ) -> Floats:
     """Return p(y | x) of every row of `view` by heads that have not seen the votes for it.
 
@@ -46,12 +48,14 @@ def through_votes(
         Where, from which random numbers, and how visibly they learn.
     settings : HeadSettings, optional
         How. Of the states after each epoch the one under which votes out of fold are likeliest is kept.
+    copies : Copies, optional
+        Instances that are copies of each other, which are in one fold.
     """
     settings = settings or HeadSettings()
     rng = np.random.default_rng(seed)
     generator = torch.Generator().manual_seed(seed)
-    folds = min(FOLDS, len(reference))
-    fold_of = rng.permutation(np.arange(len(reference)) % folds)
+    fold_of = folds_of(copies, reference, FOLDS, rng)
+    folds = int(fold_of.max()) + 1
     x = torch.from_numpy(scale(float32(view, reference))).to(device)
     highest = log_likelihood[reference].max(axis=1, keepdims=True)
     votes = torch.from_numpy((log_likelihood[reference] - highest).astype(np.float32)).to(device)
@@ -82,7 +86,8 @@ def through_votes(
             least, since, best, own = now, 0, copy.deepcopy(heads), said
         if since >= patience:
             break
-    return _everywhere(best, view, scale, reference, own, device)
+    unseen_by = None if copies is None else copies.folds_elsewhere(reference, fold_of)
+    return everywhere(best, view, scale, reference, own, device, unseen_by)
 
 
 def _surprise(log_p: Tensor, votes: Tensor) -> Tensor:
@@ -98,17 +103,4 @@ def _out_of_fold(heads: FoldHeads, x: Tensor, fold: Tensor) -> Tensor:
         rows = slice(start, start + BLOCK)
         own = heads(x[rows]).gather(0, fold[rows][None, :, None].expand(1, -1, out.shape[1]))[0]
         out[rows] = torch.log_softmax(own, dim=1)
-    return out
-
-
-@torch.inference_mode()
-def _everywhere(
-    heads: FoldHeads, view: Array, scale: Scale, reference: Ints, own: Tensor, device: torch.device
-) -> Floats:
-    out = np.empty((len(view), heads.last.shape[2]), dtype=np.float32)
-    out[reference] = own.exp().cpu().numpy()
-    others = np.delete(np.arange(len(view)), reference)
-    for block in row_blocks(len(others), BLOCK):
-        x = torch.from_numpy(scale(float32(view, others[block]))).to(device)
-        out[others[block]] = torch.softmax(heads(x), dim=2).mean(0).cpu().numpy()
     return out

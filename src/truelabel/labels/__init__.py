@@ -4,6 +4,7 @@ from truelabel.labels.audit import Audit, audit
 from truelabel.labels.audit_verdict import Verdict
 from truelabel.labels.cleanlab import from_cleanlab, to_cleanlab
 from truelabel.labels.correct import CorrectedLabels, correct_labels
+from truelabel.labels.duplicates import Duplicates, find_duplicates
 from truelabel.labels.examined import Examined, examined
 from truelabel.labels.files import to_label_studio, write_label_studio, write_table
 from truelabel.labels.issues import LabelIssues, MultiLabelIssues, examine, find_label_issues
@@ -19,6 +20,7 @@ __all__ = [
     "Consensus",
     "CorrectedLabels",
     "Count",
+    "Duplicates",
     "Examined",
     "Items",
     "LabelIssues",
@@ -32,6 +34,7 @@ __all__ = [
     "correct_labels",
     "examine",
     "examined",
+    "find_duplicates",
     "find_label_issues",
     "from_cleanlab",
     "items_of",

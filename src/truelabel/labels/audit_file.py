@@ -6,13 +6,16 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from truelabel.arrays import Array
 from truelabel.labels.audit import COLUMN, Audit
 from truelabel.writing import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = 1
 
@@ -115,15 +118,8 @@ def _of(about: dict[str, Any], lines: list[dict[str, Any]]) -> Audit:
 
 def filled(path: str | os.PathLike[str], audit: Audit) -> dict[int, str]:
     """Return the answers of a sheet by the instance's number, empty where there is none yet."""
-    import pandas as pd
-
     source = Path(path)
-    try:
-        sheet = pd.read_csv(source, dtype=str, keep_default_na=False, encoding="utf-8-sig", sep=None, engine="python")
-    except FileNotFoundError:
-        raise FileNotFoundError(f"There is no {source}; it is the sheet with the answers.") from None
-    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise ValueError(f"{source} is no table in UTF-8 ({error}); save the sheet as CSV.") from None
+    sheet = _sheet(source)
     missing = [name for name in ("row", "id", COLUMN) if name not in sheet.columns]
     if missing:
         raise ValueError(f"{source} has no column {missing[0]!r}; keep the columns of the sheet as they were written.")
@@ -144,3 +140,28 @@ def filled(path: str | os.PathLike[str], audit: Audit) -> dict[int, str]:
             raise ValueError(f"line {number} of {source} lists row {row} once more; keep one line of it.")
         answers[int(row)] = answer.strip()
     return answers
+
+
+def _sheet(source: Path) -> pd.DataFrame:
+    """Read a sheet as it is written."""
+    import pandas as pd
+
+    try:
+        return pd.read_csv(source, dtype=str, keep_default_na=False, encoding="utf-8-sig", sep=None, engine="python")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"There is no {source}; it is the sheet with the answers.") from None
+    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise ValueError(f"{source} is no table in UTF-8 ({error}); save the sheet as CSV.") from None
+
+
+def grown(path: str | os.PathLike[str], sheet: pd.DataFrame) -> pd.DataFrame:
+    """Return a sheet that takes the place of the one in a file, with the columns that a person added to that.
+
+    They stay where they are, and are empty in new rows. Rows are in the order in which they were drawn.
+    """
+    before = _sheet(Path(path))
+    before = before.set_index(before["row"].str.strip().astype("int64"))
+    table = sheet.copy()
+    for name in before.columns.difference(table.columns, sort=False):
+        table[name] = before[name].reindex(table["row"], fill_value="").to_numpy()
+    return table[[*before.columns, *table.columns.difference(before.columns, sort=False)]]

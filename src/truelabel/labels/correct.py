@@ -28,9 +28,11 @@ RULES = {
     "all": "another class is more probable",
     "none": "none is to be changed",
 }
+VOTED = "another class is more probable, and the votes speak for it, too"
 WHY_NOT = {
     "the surest instances": "nothing proves that labels are wrong, for mistakes that grow with difficulty look like "
     "classes that overlap",
+    "several annotators": "the votes, each weighed by how good its annotator is, do not speak for another class",
     "checked labels": "checked labels show how many are wrong, but not whether the suggestions are right",
     UNKNOWN: "a calibrator that was fitted before does not keep how far the noise is proven",
     AUDITED: "the audit does not prove that more changes make the labels better",
@@ -103,7 +105,8 @@ def correct_labels(
         For that; see `find_label_issues`.
     rule : {"safe", "audited", "all", "none"}
         "safe": change a label where another class is more probable even with as little noise as the evidence proves.
-        Where nothing proves that labels are wrong, none is changed, and `declined` says why and what would help.
+        Where nothing proves that labels are wrong, none is changed, and `declined` says why and what would help. Of
+        labels with votes: where the votes, each weighed by how good its annotator is, speak for that class, too.
         "audited": change what a person checked, and what the audit's verdict calls safe; takes `audit`.
         "all": change a label wherever another class is more probable. If the noise is misjudged, this can do harm.
         "none": change none.
@@ -135,6 +138,7 @@ def correct_labels(
     if audit is not None:
         found = _audited(found, audit)
     if isinstance(found, LabelIssues):
+        words = words if found.consensus is None else words.replace(RULES["safe"], VOTED)
         return _correct(found, rule, words, least, budget)
     return _correct_several(found, rule, words, least, budget)
 
@@ -249,9 +253,12 @@ def _why(row: Any) -> str:
     """Say why a label was changed."""
     import pandas as pd
 
+    said = f"{row.corrected} has probability {row.p_suggested:.3f}, {row.given} {1 - row.p_wrong:.3f}"
+    votes = getattr(row, "votes", 0)
+    if votes:
+        return f"{said}; {votes * (1 - row.disagreement):.0f} of {votes} votes are for {row.corrected}"
     if row.p_wrong == 1 and row.p_suggested == 1:
         return f"a person says that it is {row.corrected}"
-    said = f"{row.corrected} has probability {row.p_suggested:.3f}, {row.given} {1 - row.p_wrong:.3f}"
     if pd.isna(row.support):
         return said
     return f"{said}; {row.support} of {NEIGHBOURS} neighbours are labelled {row.corrected}"

@@ -16,10 +16,12 @@ from truelabel.arrays import Array, as_array
 from truelabel.labels.files import write_table
 from truelabel.labels.issues import LabelIssues, examine
 from truelabel.labels.items import Items, Names, items_of
-from truelabel.labels.left_out import examine_without
+from truelabel.labels.kept_votes import arrays_of, consensus_from, values_of
+from truelabel.labels.left_out import examine_votes_without, examine_without
 from truelabel.labels.posterior import UNKNOWN
 from truelabel.labels.renewal import newest, renewing
 from truelabel.labels.support import HIDDEN, neighbour_view
+from truelabel.labels.voted import with_calibrator
 from truelabel.labels.wrong import Count, WrongLabels
 from truelabel.predictions import Predictions
 from truelabel.scale import Scale
@@ -77,7 +79,8 @@ class Examined:
         """Examine the labels again, now that somebody has looked at some instances.
 
         What they are is taken as such and helps to judge the others: the experts learn from it, and T is counted
-        with it. A new `NPC` with its default settings is fitted. The given labels stay what they were.
+        with it. A new `NPC` with its default settings is fitted; of labels with votes, the consensus is taken anew. The
+        given labels stay what they were.
 
         Parameters
         ----------
@@ -104,11 +107,16 @@ class Examined:
             raise ValueError(f"there is no row {left_out[-1]} to leave out; they go from 0 to {len(self) - 1}.")
         noted = self.about.get("seed")
         seed = seed if noted is None else int(noted)
+        votes = None if self.found.consensus is None else self.found.consensus.votes
         settings: dict[str, Any] = {"random_state": seed, "device": device, "progress": progress}
-        if len(left_out):
+        if votes is not None:
+            found = examine_votes_without(self.predictions, left_out, votes, trusted, **settings)
+        elif len(left_out):
             found = examine_without(self.predictions, left_out, self.found, trusted, **settings)
         else:
             found = examine(self.predictions, trusted=trusted, **settings)
+        if votes is not None and "report" in self.about:  # there is a calibrator, which has to follow
+            found = with_calibrator(self.predictions, found, **settings)
         about = self.about | _noted(self.predictions, found) | {"seed": seed, "trusted": int((trusted >= 0).sum())}
         about["left_out"] = len(left_out)
         report = getattr(found.calibrator, "report_", None)
@@ -161,12 +169,15 @@ class Examined:
         }
         if self.found.supported is not None:
             arrays["supported"] = self.found.supported.astype(np.int64)
+        consensus = self.found.consensus
+        arrays |= {} if consensus is None else arrays_of(consensus)
         write_bytes(target / ARRAYS, save(arrays))
         names = [str(name) if isinstance(name, str) else int(name) for name in self.found.class_names]
         about = {
             "class_names": names,
             "wrong": self.found.wrong.to_dict(),
             "evidence": self.found.evidence,
+            "votes": None if consensus is None else values_of(consensus),
             "items": self.items.source(),
             "about": self.about,
         }
@@ -237,6 +248,7 @@ def _contents(home: Path) -> tuple[Predictions, LabelIssues, dict[str, Any], dic
         None,
         supported,
         str(stored.get("evidence", UNKNOWN)),
+        consensus_from(arrays, stored.get("votes"), _ids(said), names),
     )
     return said, found, dict(stored["items"]), dict(stored["about"])
 

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from truelabel.calibrators import Calibrator
+    from truelabel.labels.posterior import LabelPosterior
+    from truelabel.labels.several_annotators import Consensus
     from truelabel.predictions import Predictions
+    from truelabel.votes import Votes
 
 CAVEATS = {
+    "several annotators": "Mistakes that most annotators share do not show in their votes, so that more labels may be "
+    "wrong. To know, check a hundred labels drawn at random.",
     "the surest instances": "Nothing proves that labels are wrong: mistakes that grow with difficulty look like "
     "classes that overlap, and mistakes that follow from the features, as those of rules do, do not show at all. To "
     "know, check a hundred labels drawn at random.",
@@ -49,8 +54,10 @@ class LabelIssues:
     supported : (n,) array, optional
         The likeliest class with as little noise as is proven: what labels may safely be changed to.
     evidence : str
-        What is known of the noise, and from what: "given", "checked labels", "its form", "the surest instances"
-        (which prove nothing), or "unknown".
+        What is known of the noise, and from what: "given", "checked labels", "several annotators", "its form", "the
+        surest instances" (which prove nothing), or "unknown".
+    consensus : Consensus, optional
+        What several annotators say, where there are such; `table` then has columns of what each instance's votes say.
     """
 
     table: pd.DataFrame
@@ -62,6 +69,7 @@ class LabelIssues:
     calibrator: Calibrator | None
     supported: Ints | None = None
     evidence: str = UNKNOWN
+    consensus: Consensus | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -108,6 +116,7 @@ def find_label_issues(
     predictions: Predictions | MultiLabel,
     calibrator: Calibrator | None = None,
     *,
+    votes: Votes | None = None,
     trusted: Any = None,
     trusted_sample: Any = "picked",
     random_state: int | None = 0,
@@ -127,6 +136,10 @@ def find_label_issues(
     calibrator : Calibrator, optional
         A fitted calibrator is used as it is; an `NPC` that is not fitted is, on `predictions`. By default there is a
         new one.
+    votes : Votes, optional
+        The labels that several annotators gave the same instances, in the same order. Labels are then judged by the
+        consensus of votes and features (see `consensus`); those that are judged are the predictions' own, or the
+        majority's where these have none. Not for a `MultiLabel`, and without a calibrator.
     trusted : (n,) array, optional
         True classes of instances that somebody looked at, −1 for the others: they are taken as such, and help to
         judge the rest. Not for a `MultiLabel`.
@@ -163,6 +176,7 @@ def find_label_issues(
     return _examine_either(
         predictions,
         calibrator,
+        votes=votes,
         trusted=trusted,
         trusted_sample=trusted_sample,
         random_state=random_state,
@@ -176,6 +190,7 @@ def examine(
     predictions: Predictions,
     calibrator: Calibrator | None = None,
     *,
+    votes: Votes | None = ...,
     trusted: Any = ...,
     trusted_sample: Any = ...,
     random_state: int | None = ...,
@@ -189,6 +204,7 @@ def examine(
     predictions: MultiLabel,
     calibrator: Calibrator | None = None,
     *,
+    votes: Votes | None = ...,
     trusted: Any = ...,
     trusted_sample: Any = ...,
     random_state: int | None = ...,
@@ -201,6 +217,7 @@ def examine(
     predictions: Predictions | MultiLabel,
     calibrator: Calibrator | None = None,
     *,
+    votes: Votes | None = None,
     trusted: Any = None,
     trusted_sample: Any = "picked",
     random_state: int | None = 0,
@@ -211,6 +228,7 @@ def examine(
     return _examine_either(
         predictions,
         calibrator,
+        votes=votes,
         trusted=trusted,
         trusted_sample=trusted_sample,
         random_state=random_state,
@@ -224,6 +242,8 @@ def _examine_either(
 ) -> LabelIssues | MultiLabelIssues:
     if not isinstance(predictions, MultiLabel):
         return _examine(predictions, calibrator, **settings)
+    if settings["votes"] is not None:
+        raise ValueError("votes are of one label an instance; leave them out of a MultiLabel.")
     if settings["trusted"] is not None:
         raise ValueError("trusted labels are of one label an instance; leave them out of a MultiLabel.")
     found = [_examine(predictions.of_class(k), calibrator, **settings) for k in range(len(predictions.class_names))]
@@ -231,7 +251,16 @@ def _examine_either(
 
 
 def _examine(predictions: Predictions, calibrator: Calibrator | None, **settings: Any) -> LabelIssues:
-    posterior = label_posterior(predictions, calibrator, **settings)
+    votes = settings.pop("votes")
+    if votes is not None:
+        from truelabel.labels.voted import examine_votes
+
+        return examine_votes(predictions, votes, calibrator, **settings)
+    return issues_by(predictions, label_posterior(predictions, calibrator, **settings))
+
+
+def issues_by(predictions: Predictions, posterior: LabelPosterior) -> LabelIssues:
+    """Return what a posterior says of the labels of predictions."""
     assert predictions.labels is not None
     names: tuple[Any, ...] = predictions.class_names or (*range(predictions.n_classes),)
     return LabelIssues(

@@ -12,6 +12,7 @@ from truelabel.labels.issues import LabelIssues, examine, table_of
 
 if TYPE_CHECKING:
     from truelabel.predictions import Predictions
+    from truelabel.votes import Votes
 
 
 def examine_without(
@@ -50,3 +51,17 @@ def examine_without(
         probs=probs,
         supported=supported,
     )
+
+
+def examine_votes_without(
+    predictions: Predictions, left_out: Ints, votes: Votes, trusted: Ints, **settings: Any
+) -> LabelIssues:
+    """Do as `examine` with the votes for the instances that are not left out.
+
+    What the others probably are is then known from their features alone; the votes for them are kept.
+    """
+    if not len(left_out):
+        return examine(predictions, votes=votes, trusted=trusted, **settings)
+    found = examine(predictions, votes=votes.without(left_out), trusted=trusted, **settings)
+    assert found.consensus is not None
+    return replace(found, consensus=replace(found.consensus, votes=votes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,7 +135,8 @@ def consensus(
     features: Any = None,
     *,
     predictions: Predictions | None = None,
-    random_state: int = 0,
+    trusted: Any = None,
+    random_state: int | None = 0,
     device: str = "auto",
     progress: bool | str = "auto",
 ) -> Consensus:
@@ -155,6 +156,9 @@ def consensus(
     predictions : Predictions, optional
         What a classifier says of the same instances. Its features are used where `features` is None. Its probabilities
         are used if it made them out of sample: a classifier that has seen the labels would only repeat them.
+    trusted : (n,) array, optional
+        True classes of instances that somebody looked at, −1 for the others: they are taken as such, and annotators are
+        judged by them, too.
     random_state : int, default 0
         Seed.
     device : str, default "auto"
@@ -178,40 +182,61 @@ def consensus(
     ['cleo', 'bob', 'ann']
     """
     views, classifier = _evidence(votes, features, predictions)
+    known = None if trusted is None else _known(trusted, votes)
     alone = (votes.per_instance > 0).sum() < FEWEST_VOTED and classifier is None
     if alone or (not views and classifier is None):
-        from truelabel.label_noise.annotators import Annotators
-
-        found = Annotators.estimate(votes)
+        found = _judged(votes, None, known)
         return Consensus(votes, found.probs, found, None, {})
-    return _with_experts(votes, views, classifier, random_state, device, progress)
+    return _with_experts(votes, views, classifier, known, random_state or 0, device, progress)
+
+
+def _known(trusted: Any, votes: Votes) -> Ints:
+    from truelabel.calibrators.npc.given import trusted_classes
+
+    return trusted_classes(trusted, len(votes), votes.n_classes)
+
+
+def _judged(votes: Votes, believed: Array | None, known: Ints | None) -> Annotators:
+    """Judge annotators by what is believed of the instances without their votes, and by classes that are known."""
+    from truelabel.label_noise.annotators import Annotators
+    from truelabel.label_noise.transition import settle
+
+    if known is None:
+        return Annotators.estimate(votes, believed)
+    if believed is None:
+        shares = Annotators.estimate(votes).shares
+        believed = np.tile(shares, (len(votes), 1))
+    found = Annotators.estimate(votes, settle(np.array(believed), known))
+    return replace(found, probs=settle(found.probs, known))
 
 
 def _with_experts(
     votes: Votes,
     views: dict[str, Array],
     classifier: Floats | None,
+    known: Ints | None,
     random_state: int,
     device: str,
     progress: bool | str,
 ) -> Consensus:
     """Let experts learn from the votes and judge annotators by them, in turn, until the consensus is settled."""
     from truelabel import device as devices
+    from truelabel.copies import find_copies
     from truelabel.experts.through_votes import through_votes
     from truelabel.experts.votes import Vote
-    from truelabel.label_noise.annotators import Annotators
     from truelabel.neighbours import stratified
     from truelabel.pool import likelihood_weights, pool
     from truelabel.progress import Progress
 
     rng = np.random.default_rng(random_state)
-    found = Annotators.estimate(votes)
+    found = _judged(votes, None, known)
     voted = np.flatnonzero(votes.per_instance > 0)
     labels = found.probs.argmax(axis=1)
     reference = voted[stratified(labels[voted], REFERENCE, rng)]
+    copies = find_copies(views, reference)
     with Progress(progress) as bars:
         neighbours = {
-            name: Vote.best(view, labels, reference, votes.n_classes, None, rng) for name, view in views.items()
+            name: Vote.best(view, labels, reference, votes.n_classes, None, rng, copies) for name, view in views.items()
         }
         for name, view in views.items():
             neighbours[name].everywhere(view, bars)
@@ -227,13 +252,14 @@ def _with_experts(
                     device=devices.resolve(device),
                     seed=random_state,
                     progress=bars,
+                    copies=copies,
                 )
             said = list(experts.values())
             for _ in range(TURNS):
                 likelihood = np.exp(found.likelihood - found.likelihood.max(axis=1, keepdims=True))
                 weights = likelihood_weights([p[voted] for p in said], labels[voted], likelihood[voted])
                 believed = pool(said, weights)
-                found = Annotators.estimate(votes, believed)
+                found = _judged(votes, believed, known)
             before, labels = labels, found.probs.argmax(axis=1)
             if np.mean(before != labels) < SETTLED:
                 break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from truelabel.arrays import Array
 from truelabel.reading import read_npy
-from truelabel.votes import Votes
+from truelabel.votes import NO_VOTE, Votes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +57,145 @@ def read_votes(
         table, of = table.astype({instance: str}), of.astype({instance: str})
     votes = Votes.from_table(table, instances=of[instance].to_numpy(), **names)  # type: ignore[arg-type]
     return votes, _numbers(of.drop(columns=instance), features)
+
+
+def read_votes_of(
+    path: str | os.PathLike[str],
+    ids: Array,
+    classes: tuple[str, ...] | int,
+    *,
+    columns: Sequence[str] | None = None,
+    counts: bool = False,
+) -> Votes:
+    """Read the votes for instances that are known, in their order, from a file of any of the forms they come in.
+
+    Parameters
+    ----------
+    path : path
+        A `.csv` or `.parquet` file: a long table with a row per label; or a wide one with a row per instance and a
+        column per annotator (with `counts`, per class). Or an `.npy` file with a row per instance: class indices and −1
+        for none, a column per annotator; or with `counts` a column per class.
+    ids : (n,) array
+        The instances' names. A wide table has a column with them, or else its rows are in their order.
+    classes : tuple of str or int
+        The names of the classes, or how many there are, where they are numbers.
+    columns : sequence of str, optional
+        Of a long table the names of the columns with the instance, the annotator and the label, the second left out
+        where nobody knows who gave a label. ("instance", "annotator", "label") by default, as far as they are there.
+    counts : bool, default False
+        Whether the file says how many people gave each instance each class.
+    """
+    names = classes if isinstance(classes, tuple) else tuple(map(str, range(classes)))
+    votes = _read_votes(path, ids, names, columns, counts)
+    if isinstance(classes, tuple):
+        return votes
+    cells = np.stack([votes.rows, votes.columns, votes.labels], axis=1)
+    return Votes.from_cells(
+        cells,
+        votes.count,
+        instances=votes.instances,
+        annotators=votes.annotators,
+        class_names=range(classes),
+        anonymous=votes.anonymous,
+    )
+
+
+def _read_votes(
+    path: str | os.PathLike[str], ids: Array, class_names: tuple[str, ...], columns: Sequence[str] | None, counts: bool
+) -> Votes:
+    if Path(path).suffix == ".npy":
+        _exists(path)
+        return _of_matrix(read_npy(path), ids, class_names, counts, path)
+    if columns is not None and len(columns) not in (2, 3):
+        raise ValueError(
+            f"the columns of votes are three (instance, annotator, label) or two (instance, label), not {len(columns)}."
+        )
+    names = list(columns or ("instance", "annotator", "label"))
+    table = _table(path, names)
+    if columns is None and "annotator" not in table.columns and not counts:
+        names = ["instance", "label"]
+    if columns is None and (counts or "label" not in table.columns):
+        return _of_wide(table, ids, class_names, counts, path)
+    of, label = names[0], names[-1]
+    for name in names:
+        if name not in table.columns:
+            known = ", ".join(map(repr, table.columns[:8]))
+            raise ValueError(f"{path} has no column {name!r}, but {known}; name the columns of the votes.")
+    return Votes.from_table(
+        table.assign(**{of: table[of].astype(str), label: _labels(table[label], class_names)}),
+        instance=of,
+        annotator=names[1] if len(names) == 3 else None,
+        label=label,
+        instances=np.array([str(name) for name in ids], dtype=object),
+        class_names=class_names,
+    )
+
+
+def _labels(column: pd.Series, class_names: tuple[str, ...]) -> pd.Series:
+    """Return labels as names where they are names of classes, so that a class that is called 7 is not the eighth."""
+    names = column.astype(str)
+    return names if names.isin(class_names).all() else column
+
+
+def _of_matrix(
+    array: Array, ids: Array, class_names: tuple[str, ...], counts: bool, path: str | os.PathLike[str]
+) -> Votes:
+    if array.ndim != 2 or len(array) != len(ids):
+        raise ValueError(
+            f"{path} has shape {array.shape}, but there are {len(ids)} instances; it needs a row for each, and a "
+            f"column per {'class' if counts else 'annotator'}."
+        )
+    make = Votes.from_counts if counts else Votes
+    return make(array, class_names=class_names, instances=ids)
+
+
+def _of_wide(
+    table: pd.DataFrame, ids: Array, class_names: tuple[str, ...], counts: bool, path: str | os.PathLike[str]
+) -> Votes:
+    """Return the votes of a table with a row per instance."""
+    import pandas as pd
+
+    if "instance" in table.columns:
+        index = pd.Index(table["instance"].astype(str))
+        places = index.get_indexer(pd.Index([str(name) for name in ids])) if index.is_unique else None
+        if places is None or (np.sort(places) != np.arange(len(index))).any():
+            raise ValueError(f"the instances in {path} are not those that are judged, each once; bring them together.")
+        table = table.drop(columns="instance").iloc[places]
+    if len(table) != len(ids):
+        raise ValueError(f"{path} has {len(table)} rows, but there are {len(ids)} instances; it needs a row for each.")
+    if counts:
+        return _of_matrix(_class_columns(table, class_names, path), ids, class_names, True, path)
+    index_of = {name: k for k, name in enumerate(class_names)}
+    matrix = np.full(table.shape, NO_VOTE)
+    for column, name in enumerate(table.columns):
+        for row, value in enumerate(table[name]):
+            if not _missing(value):
+                title = str(value) if str(value) in index_of else str(value).removesuffix(".0")  # beside empty cells
+                if title not in index_of:
+                    raise ValueError(
+                        f"row {row} of {path} has {title!r} in column {name!r}, which is no class; a vote is one of "
+                        f"{', '.join(class_names[:6])}{', …' if len(class_names) > 6 else ''}, or empty."
+                    )
+                matrix[row, column] = index_of[title]
+    return Votes(matrix, annotators=_titles(table), class_names=class_names, instances=ids)
+
+
+def _titles(table: pd.DataFrame) -> tuple[str, ...]:
+    return tuple(str(name) for name in table.columns)
+
+
+def _class_columns(table: pd.DataFrame, class_names: tuple[str, ...], path: str | os.PathLike[str]) -> Array:
+    """Return the columns of counts in the order of the classes."""
+    if set(_titles(table)) != set(class_names):
+        raise ValueError(
+            f"the columns of {path} are {', '.join(_titles(table)[:6])}, but the classes {', '.join(class_names[:6])}; "
+            "with counts there is a column per class."
+        )
+    return _numbers(table.set_axis(_titles(table), axis=1)[list(class_names)], path)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value != value or str(value).strip() in ("", "-1", "-1.0")
 
 
 def _table(path: str | os.PathLike[str], names: list[str]) -> pd.DataFrame:

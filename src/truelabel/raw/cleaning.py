@@ -12,20 +12,32 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from truelabel.arrays import Array, Ints
-from truelabel.labels import CorrectedLabels, Examined, LabelIssues, correct_labels, examine, examined
+from truelabel.copies import find_copies
+from truelabel.labels import (
+    CorrectedLabels,
+    Duplicates,
+    Examined,
+    LabelIssues,
+    correct_labels,
+    examine,
+    examined,
+    find_duplicates,
+)
 from truelabel.labels.correct import Rule
+from truelabel.labels.voted import with_calibrator
 from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 from truelabel.raw.images import ImageFolder
 from truelabel.raw.instances import MOST_CLASSES, MOST_SKIPPED, Settings, Source, Tell
 from truelabel.raw.spelling import described, merged, variants
 from truelabel.raw.table import Table
+from truelabel.raw.voted import ReadVotes, votes_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from truelabel.calibrators import NPC
-
+LABEL = "label"  # the column that what most annotators say is put into
 ALONE = "the only one of its class"  # why an instance is skipped
 
 
@@ -40,6 +52,8 @@ class Cleaned:
         to see them.
     corrected : CorrectedLabels
         Their labels, those that are probably wrong replaced.
+    duplicates : Duplicates
+        Those of them that are there more than once.
     calibrator : NPC
         The fitted calibrator.
     unlabelled : pandas.DataFrame
@@ -56,6 +70,7 @@ class Cleaned:
 
     examined: Examined
     corrected: CorrectedLabels
+    duplicates: Duplicates
     calibrator: NPC
     unlabelled: pd.DataFrame
     skipped: pd.DataFrame
@@ -97,6 +112,7 @@ class Cleaned:
             "wrong": self.examined.found.wrong.to_dict(),
             "changed": len(self.corrected.changes),
             "declined": self.corrected.declined,
+            "duplicates": self.duplicates.to_dict(),
             "unlabelled": len(self.unlabelled),
             "skipped": len(self.skipped),
             "notes": list(self.notes),
@@ -106,7 +122,7 @@ class Cleaned:
 def open_source(
     source: str | os.PathLike[str],
     *,
-    label: str | None = None,
+    label: str | Sequence[str] | None = None,
     text: str | Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     id: str | None = None,
@@ -121,19 +137,25 @@ def open_source(
         return ImageFolder(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {path}.")
-    if label is None:
+    if not label:
         raise ValueError(f"{path} is a table; name the column that holds the labels (label=…, --label COLUMN).")
     texts = [text] if isinstance(text, str) else list(text or ())
-    return Table(path, label, text=texts, columns=columns, id=id)
+    labels = [label] if isinstance(label, str) else list(label)
+    if len(labels) == 1:
+        return Table(path, labels[0], text=texts, columns=columns, id=id)
+    if len(set(labels)) < len(labels):
+        raise ValueError("a column of labels is named twice; name each annotator's once.")
+    return Table(path, LABEL, text=texts, columns=columns, id=id, annotators=labels)
 
 
 def clean(
     source: str | os.PathLike[str] | Source,
     *,
-    label: str | None = None,
+    label: str | Sequence[str] | None = None,
     text: str | Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     id: str | None = None,
+    votes: ReadVotes | None = None,
     encoder: str = "auto",
     merge_labels: bool = False,
     drop_rare: bool = False,
@@ -153,8 +175,10 @@ def clean(
     ----------
     source : path
         A folder with one subfolder of images a class, or a ``.csv`` or ``.parquet`` file.
-    label : str
-        The column with the labels of a table. Rows without one are predicted, and stay without.
+    label : str or sequence of str
+        The column with the labels of a table. Rows without one are predicted, and stay without. Several columns are the
+        labels of as many annotators: what most of them say goes to a new column "label", and is judged by what they and
+        the features say together; see `truelabel.labels.consensus`.
     text : str or sequence of str, optional
         Columns with texts. Rows without any text are skipped.
     columns : sequence of str, optional
@@ -162,6 +186,9 @@ def clean(
         `text`.
     id : str, optional
         A column that names each row; rows are numbered from 0 by default.
+    votes : callable, optional
+        Further labels, of several annotators: called with the names of all rows and of the classes, it returns the
+        `Votes` for them. The labels are judged by these votes and the features.
     encoder : str, default "auto"
         A pretrained encoder: its name on the Hugging Face hub, or its folder. "none" does without. "auto" takes a
         small one if it is on this machine or can be downloaded, and says so if not.
@@ -223,13 +250,18 @@ def clean(
         names = class_names(given[rows])
         index = {name: k for k, name in enumerate(names)}
         labels = np.array([index.get(name, -1) for name in given[rows]], dtype=np.int64)
-        probs = numbers.classifier(numbers.inputs[kept], labels, len(names), random_state, device, bars)
-    views = {name: view[kept] for name, view in numbers.views.items()}
+        views = {name: view[kept] for name, view in numbers.views.items()}
+        copies = find_copies(views)
+        probs = numbers.classifier(numbers.inputs[kept], labels, len(names), random_state, device, bars, copies)
     whole = Predictions(probs, views, ids=source.ids[rows], class_names=names, out_of_sample=True)
     known = labels >= 0
     said = whole[known].replace(labels=labels[known])
     agreement = float(np.mean(said.hard == said.labels))
-    found = examine(said, random_state=random_state, device=device, progress=progress)
+    voted = votes_of(source, votes, names, say)
+    how: dict[str, Any] = {"random_state": random_state, "device": device, "progress": progress}
+    found = examine(said, votes=None if voted is None else voted[rows[known]], **how)
+    if voted is not None:
+        found = with_calibrator(said, found, **how)
     corrected = correct_labels(found, rule=correct, threshold=threshold)
     about = {
         "data": source.asked,
@@ -248,6 +280,7 @@ def clean(
     return Cleaned(
         examined(said, found, source.shown(rows[known]), **about),
         corrected,
+        find_duplicates(said),
         _npc(found),
         _predicted(whole[~known], _npc(found)),
         _skipped(source, skipped),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,13 @@ from truelabel.arrays import Array, Floats, Ints
 from truelabel.datasets.table import read_table
 from truelabel.raw import classifier
 from truelabel.raw.encoder import chosen
-from truelabel.raw.instances import Embedded, Settings, check_skipped
+from truelabel.raw.instances import Embedded, Settings, Tell, check_skipped
 from truelabel.raw.own_table import OwnTable
 from truelabel.raw.reading import as_written, is_missing, label_names
 from truelabel.raw.reduce import principal
+from truelabel.raw.spelling import spelled
 from truelabel.raw.text import topics, word_counts
+from truelabel.votes import NO_VOTE, Votes
 
 if TYPE_CHECKING:
     from truelabel.labels.final import FinalLabels
@@ -43,6 +46,9 @@ class Table:
         Columns with numbers and categories. By default all, where there is no text.
     id : str, optional
         A column that names each row. By default rows are numbered from 0.
+    annotators : sequence of str
+        Columns with the labels of several annotators. What most of them say is then put into a new column `label`,
+        which the file may not have.
     """
 
     what = "rows"
@@ -55,6 +61,7 @@ class Table:
         text: Sequence[str] = (),
         columns: Sequence[str] | None = None,
         id: str | None = None,
+        annotators: Sequence[str] = (),
     ) -> None:
         self.path = Path(path)
         if not self.path.is_file():
@@ -64,16 +71,51 @@ class Table:
         self.frame = as_written(self.path)
         if not len(self.frame):
             raise ValueError(f"{self.path} has no rows.")
+        self.annotators = list(annotators)
+        if self.annotators:
+            self._check(self.annotators)
+            self._add_majority()
         self._check([label, *self.text, *(columns or ()), *([id] if id else ())])
         self.columns = None if columns is None else list(columns)
         for name in [*self.text, *(columns or ())]:
-            if name == label:
+            if name == label or name in self.annotators:
                 raise ValueError(f"{name!r} is the label; it cannot be what is judged by, too.")
         self.given: Sequence[str | None] = label_names(self.frame[label])
         self.ids: Array = self._ids()
         self.asked: dict[str, Any] = {"table": str(self.path), "label": label}
         self.asked |= {"text": self.text} if self.text else {}
         self.asked |= {"columns": self.columns} if self.columns else {}
+        self.asked |= {"annotators": self.annotators} if self.annotators else {}
+
+    def _add_majority(self) -> None:
+        """Put what most annotators say behind their columns, the first of those that as many say; see `votes`."""
+        if self.label in self.frame.columns:
+            raise ValueError(
+                f"{self.path} has a column {self.label!r} beside those of the annotators; rename it, or name it alone."
+            )
+        said = [label_names(self.frame[name]) for name in self.annotators]
+        most = [Counter(name for name in row if name is not None).most_common(1) for row in zip(*said, strict=True)]
+        place = 1 + max(list(self.frame.columns).index(name) for name in self.annotators)
+        self.frame.insert(place, self.label, [found[0][0] if found else "" for found in most])
+
+    def votes(self, class_names: Sequence[str], tell: Tell) -> Votes:
+        """Return the labels of the annotators' columns; those of other classes are left out, and `tell` says so.
+
+        A name that differs from a class's only by case or white space stands for it, unless it is a class of its own.
+        """
+        index = {spelled(name): k for k, name in enumerate(class_names)} | {
+            name: k for k, name in enumerate(class_names)
+        }
+        said = [label_names(self.frame[column]) for column in self.annotators]
+        known = [
+            [NO_VOTE if name is None else index.get(name, index.get(spelled(name), NO_VOTE)) for name in column]
+            for column in said
+        ]
+        matrix = np.array(known, dtype=np.int64).T
+        left = sum(name is not None for column in said for name in column) - int((matrix != NO_VOTE).sum())
+        if left:
+            tell(f"Left out, for no instance has most votes for its class: {left:,} vote{'' if left == 1 else 's'}.")
+        return Votes(matrix, annotators=self.annotators, class_names=class_names, instances=self.ids)
 
     def _check(self, names: Sequence[str]) -> None:
         for name in names:
@@ -93,7 +135,7 @@ class Table:
     def shown(self, rows: Ints) -> dict[str, Any]:
         names = self.text or self.columns
         if not names:
-            names = [str(name) for name in self.frame.columns if name != self.label]
+            names = [str(name) for name in self.frame.columns if name not in (self.label, *self.annotators)]
         source: dict[str, Any] = {"kind": "text" if self.text else "row", "table": str(self.path), "columns": names}
         return source if len(rows) == len(self.frame) else source | {"rows": [int(row) for row in rows]}
 
@@ -139,7 +181,7 @@ class Table:
         typed = read_table(self.path)
         wanted = self.columns
         if wanted is None:
-            wanted = [str(name) for name in typed.columns if name not in (self.label, self.id)]
+            wanted = [str(name) for name in typed.columns if name not in (self.label, self.id, *self.annotators)]
         parts, used, left = [], [], []
         for name in wanted:
             asked = self.columns is not None

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from truelabel.raw.instances import Source
 
 ISSUES, CORRECTED, CALIBRATOR, REPORT = "issues.csv", "corrected", "calibrator.safetensors", "report.html"
-UNLABELLED, SKIPPED = "unlabelled.csv", "skipped.csv"
+DUPLICATES, UNLABELLED, SKIPPED = "duplicates.csv", "unlabelled.csv", "skipped.csv"
 OURS = {
-    *(PREDICTIONS, EXAMINED_TABLE, ARRAYS, ABOUT, ISSUES, CALIBRATOR, REPORT, UNLABELLED, SKIPPED),
+    *(PREDICTIONS, EXAMINED_TABLE, ARRAYS, ABOUT, ISSUES, CALIBRATOR, REPORT, DUPLICATES, UNLABELLED, SKIPPED),
     *(f"{CORRECTED}.csv", f"{CORRECTED}.parquet"),
 }
 DECISIONS = "decisions.sqlite"
@@ -88,9 +88,9 @@ def write(
 
     The folder is what `truelabel.labels.Examined.read` and with it ``truelabel report`` and ``truelabel review``
     read, with `issues.csv` (all instances, the most suspicious first), `corrected.csv` or `corrected.parquet`,
-    `calibrator.safetensors`, `report.html`, and `unlabelled.csv` and `skipped.csv` where there are such. Of what is
-    there already, only files of these names are touched, and all of them at once: whatever ends the program, the
-    folder holds all that it held before or all that is new.
+    `calibrator.safetensors`, `report.html`, and `duplicates.csv`, `unlabelled.csv` and `skipped.csv` where there are
+    such. Of what is there already, only files of these names are touched, and all of them at once: whatever ends the
+    program, the folder holds all that it held before or all that is new.
     """
     from truelabel.report import write_report
 
@@ -106,7 +106,11 @@ def write(
         write_table(cleaned.examined.found.table, made / ISSUES)
         write_table(*_corrected(cleaned, made))
         cleaned.calibrator.save(made / CALIBRATOR)
-        for table, name in ((cleaned.unlabelled, UNLABELLED), (cleaned.skipped, SKIPPED)):
+        for table, name in (
+            (cleaned.duplicates.table, DUPLICATES),
+            (cleaned.unlabelled, UNLABELLED),
+            (cleaned.skipped, SKIPPED),
+        ):
             if len(table):
                 write_table(table, made / name)
         write_report(

@@ -61,17 +61,22 @@ def counted(case: Case, title: str, down: tuple[str, Ints], across: tuple[str, I
 
 
 def transition(case: Case) -> Matrix:
-    """Return T[y, ỹ] in percent; where classes are pooled, by how many are believed to be of each."""
+    """Return T[y, ỹ] in percent."""
+    return rates(case, "T(y, ỹ), in percent", case.examined.found.transition)
+
+
+def rates(case: Case, title: str, transition: Array) -> Matrix:
+    """Return how often each class gets which label; pooled classes count by how many are believed to be of each."""
     groups = _groups(case)
     held = case.probs.mean(axis=0, dtype=np.float64)[:, None]
-    joint = _pool(_pool(case.examined.found.transition * held, groups).T, groups).T
+    joint = _pool(_pool(transition * held, groups).T, groups).T
     shares = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-12)
 
     def cell(i: int, j: int, ours: str, theirs: str) -> Cell:
         says = f"of those that truly are {ours}, {shares[i, j]:.1%} are labelled {theirs}"
         return Cell(f"{100 * shares[i, j]:.0f}" if shares[i, j] >= STEPS[0] else "", _shade(shares[i, j]), says)
 
-    return _matrix(case, "T(y, ỹ), in percent", "true class", "given label", cell)
+    return _matrix(case, title, "true class", "given label", cell)
 
 
 def _matrix(case: Case, title: str, down: str, across: str, cell: Callable[[int, int, str, str], Cell]) -> Matrix:

@@ -18,6 +18,7 @@ SHEET_COLUMNS = 50
 SHEET_TRIALS = ((48, 75), (40, 70), (32, 65), (24, 60), (20, 40))  # sides in pixels and qualities
 NAME = 80  # characters of a name, at most
 QUALITIES = (85, 70, 50, 30)
+TEXT, CELL, CELLS = 500, 90, 10  # longest texts, in characters, and most cells of a row
 
 
 def data_uri(items: Items, row: int) -> str | None:
@@ -93,3 +94,12 @@ def shortened(text: str, most: int) -> str:
     """Return a text on one line, cut to so many characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+def fields(items: Items, row: int) -> dict[str, str]:
+    """Return what there is to read of an instance, cut to a card; nothing where only its name is known."""
+    if items.kind == "name":
+        return {}
+    most = TEXT if items.kind == "text" else CELL
+    found = list(items.fields(row).items())[:CELLS]
+    return {shortened(name, NAME): shortened(value, most) for name, value in found}

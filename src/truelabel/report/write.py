@@ -16,7 +16,7 @@ import numpy as np
 from truelabel.arrays import Ints
 from truelabel.labels.examined import Examined
 from truelabel.progress import Progress
-from truelabel.report import about, figures, matrices, pictures
+from truelabel.report import about, annotators, duplicates, figures, matrices, pictures
 from truelabel.report import map as maps
 from truelabel.report.case import Case
 from truelabel.report.plot import plot
@@ -26,7 +26,7 @@ SOURCES = ("report.js", "report.css")
 WORST = 100
 DRAWN = 2000
 MOST_ROWS = 100  # classes that the table of classes lists
-TEXT, CELL, CELLS, HINT = 500, 90, 10, 140  # longest texts, in characters, and most cells of a row
+HINT = 140  # longest text that the map shows, in characters
 
 
 def write_report(
@@ -43,8 +43,8 @@ def write_report(
     """Write what was found about some labels as one HTML file that needs no network.
 
     It shows how many labels are probably wrong, which classes are taken for which, how far the classifier's
-    probabilities can be believed, where the instances lie, and the hundred worst labels. Everything from the dataset
-    is escaped; the file asks for nothing outside itself and its policy forbids it to.
+    probabilities can be believed, where the instances lie, the hundred worst labels, and what is there more than once.
+    Everything from the dataset is escaped; the file asks for nothing outside itself and its policy forbids it to.
 
     Parameters
     ----------
@@ -121,6 +121,9 @@ def _page(case: Case, calibrator: Any, title: str | None, plane: maps.Map | None
         map=None if plane is None else _drawn(case, plane, bars),
         key=maps.key(case),
         cards=_cards(case, bars),
+        duplicates=duplicates.of(case, bars),
+        annotators=annotators.of(case),
+        enough=annotators.ENOUGH,
         settings=list(about.flattened(noted)),
         versions=about.versions(),
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -177,7 +180,7 @@ def _cards(case: Case, bars: Progress) -> list[Card]:
 def _card(case: Case, rank: int, row: int, support: Any) -> Card:
     items = case.examined.items
     picture = pictures.data_uri(items, row)
-    fields = {} if picture is not None or items.kind == "name" else _fields(case, row)
+    fields = {} if picture is not None else pictures.fields(items, row)
     return Card(
         rank,
         pictures.shortened(str(case.ids[row]), pictures.NAME),
@@ -191,13 +194,6 @@ def _card(case: Case, rank: int, row: int, support: Any) -> Card:
         picture,
         fields,
     )
-
-
-def _fields(case: Case, row: int) -> dict[str, str]:
-    items = case.examined.items
-    most = TEXT if items.kind == "text" else CELL
-    found = list(items.fields(row).items())[:CELLS]
-    return {pictures.shortened(name, pictures.NAME): pictures.shortened(value, most) for name, value in found}
 
 
 def _drawn(case: Case, plane: maps.Map, bars: Progress) -> dict[str, Any]:
