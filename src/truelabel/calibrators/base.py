@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,6 +18,8 @@ from truelabel.predictions import Predictions
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from truelabel.evaluation import Evaluation
 
 
 class Calibrator(BaseEstimator):  # type: ignore[misc]
@@ -136,6 +138,47 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
             index=rows,
         )
         return table.sort_values("probability", ascending=False, kind="stable")
+
+    def evaluate(
+        self, predictions: Predictions, *, labels_are_true: bool = False, transition: Any = None, level: float = 0.9
+    ) -> Evaluation:
+        """Say whether the calibrator makes predictions better, on held-out instances whose labels may be wrong.
+
+        Accuracy is corrected for the noise by T, with intervals over instances that are widened to what the fit knows
+        of the share of wrong labels. That is right if these labels go wrong as those of the fit do, and if how they go
+        wrong depends on the true class alone. Where it also depends on x, the correction favours whichever answers
+        more like the labels.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            What the classifier says of instances that neither it nor the calibrator learned from. Without labels the
+            answer is only what changes, and how sure the calibrator is.
+        labels_are_true : bool, default False
+            Whether the labels are known to be right, as those that people checked.
+        transition : (c, c) array, optional
+            T[y, ỹ] = p(ỹ | y) of these labels, with classes in the order of `predictions`; what the calibrator found
+            where None.
+        level : float, default 0.9
+            Of all intervals.
+
+        Examples
+        --------
+        >>> import numpy as np, truelabel as tl
+        >>> truth = np.arange(60) % 2
+        >>> x = np.eye(2)[truth] + np.random.default_rng(0).normal(scale=0.1, size=(60, 2))
+        >>> said = tl.Predictions(np.full((60, 2), [0.6, 0.4]), x, labels=truth)  # always the first class
+        >>> knn = tl.calibrators.KNN().fit(said[:30])
+        >>> knn.evaluate(said[30:], labels_are_true=True).verdict
+        'better'
+        """
+        from truelabel.evaluation import evaluate
+
+        own = self._arranged(predictions)
+        learned = 0.0 if self.fingerprint_ is None else self.fingerprint_.share_learned(own)
+        return evaluate(
+            self, predictions, labels_are_true=labels_are_true, transition=transition, level=level, learned=learned
+        )
 
     @abstractmethod
     def _fit(self, predictions: Predictions) -> None: ...
