@@ -5,8 +5,9 @@
 REAL-NOISE is a folder with the sets of docs/real-noise.md (.npz with `x`, `true`, and one or several `noisy…`). Of each
 set 60 % of the instances (at most 2,000) are to train on and the rest (at most 2,000) is held out, with its noisy
 labels. Classifiers: a network until it fits its labels ("memorised"), logistic regression ("linear"), and a decision
-tree of some depth ("tree"). The calibrator is fitted without and with a hundred checked labels. A verdict is right if
-it has the sign of the true difference in accuracy on the held-out instances.
+tree ("tree"). The calibrator is fitted without and with a hundred checked labels. Beside it a calibrator that does harm
+where labels are wrong, the label of the nearest neighbour, is judged by the T of the first ("neighbour"). A verdict is
+right if it has the sign of the true difference in accuracy on the held-out instances.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from threadpoolctl import threadpool_limits
 
 import truelabel as tl
 from truelabel import evaluation, noise
+from truelabel.calibrators import KNN
 
 MOST = 2_000
 CLASSIFIERS = {
@@ -103,13 +105,34 @@ def measured(name: str, x: np.ndarray, noisy: np.ndarray, truth: np.ndarray, see
             believed = believing(npc, said(held))
             real = actual.accuracy.difference.value
             gain = evaluation.Estimate(0, -1, 1) if believed.accuracy is None else believed.accuracy.difference
-            sign = "better" if real > 0 else "worse" if real < 0 else "no different"
             evidence = str(npc.report_.noise_evidence)
             yield (
-                *(name, kind, checked, evidence, found.verdict, believed.verdict, sign),
+                *(name, kind, checked, evidence, found.verdict, believed.verdict, sign(real)),
                 *(f"{100 * gain.value:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})", f"{100 * real:+.1f}"),
                 str(gain.low <= real <= gain.high),
             )
+            if evidence in evaluation.PROOFS:
+                yield neighbour(
+                    said(train), said(held), truth[held], npc, (name, kind, f"neighbour, {checked}", evidence)
+                )
+
+
+def neighbour(
+    train: tl.Predictions, held: tl.Predictions, truth: np.ndarray, npc: tl.NPC, words: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return what `evaluate` says of the label of the nearest neighbour, by the T of another calibrator."""
+    knn = KNN(k=1).fit(train)
+    found = knn.evaluate(held, transition=npc.transition_matrix_)
+    actual = knn.evaluate(held.replace(labels=truth), labels_are_true=True)
+    real = actual.accuracy.difference.value
+    gain = evaluation.Estimate(0, -1, 1) if found.accuracy is None else found.accuracy.difference
+    shown = f"{100 * gain.value:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
+    holds = str(gain.low <= real <= gain.high)
+    return *words, found.verdict, found.verdict, sign(real), shown, f"{100 * real:+.1f}", holds
+
+
+def sign(gain: float) -> str:
+    return "better" if gain > 0 else "worse" if gain < 0 else "no different"
 
 
 def believing(npc: tl.NPC, said: tl.Predictions) -> evaluation.Evaluation:

@@ -15,6 +15,7 @@ from truelabel.columns import Columns
 from truelabel.fingerprint import Fingerprint, Shift
 from truelabel.notices import ShiftWarning
 from truelabel.predictions import Predictions
+from truelabel.useless_features import warn_of_useless_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +63,13 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
         self.feature_names_ = dict(predictions.feature_names)
         self.fingerprint_: Fingerprint | None = Fingerprint.of(predictions, unseen)
         self.view_widths_ = {name: view.shape[1] for name, view in predictions.views.items()}
+        labels = predictions.hard if predictions.labels is None else predictions.labels
+        own = hasattr(self, "report_")  # as NPC has, which weighs its evidence
+        warn_of_useless_features(
+            {name: predictions.views[name] for name in self._needed_views()},
+            labels,
+            "nothing is changed on their account and the classifier's answers stand" if own else "this can do harm",
+        )
 
     def calibrate(self, predictions: Predictions) -> Floats:
         """Return p(y | x), an (n, c) array whose rows sum to 1.
