@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from truelabel.arrays import Floats, Ints
+from truelabel.arrays import Floats, Ints, spread
 from truelabel.columns import Columns
 from truelabel.fingerprint import Fingerprint, Shift
 from truelabel.notices import ShiftWarning
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from truelabel.evaluation import Evaluation
+
+LEAST_SPREAD, MOST_SPREAD = 1e-20, 1e17  # of features; beyond them squares are 0, or infinite, in float32
 
 
 class Calibrator(BaseEstimator):  # type: ignore[misc]
@@ -56,6 +58,14 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"labels holds one class only (class {predictions.labels[0]}); at least two are needed to learn from."
             )
+        hidden = {} if predictions.hidden is None else {"hidden": predictions.hidden}
+        for name, view in {**predictions.views, **hidden}.items():
+            width = spread(view)
+            if width > MOST_SPREAD or 0 < width < LEAST_SPREAD:
+                raise ValueError(
+                    f"the columns of {name} have values that differ by {width:.2g} at most, whose squares float32 "
+                    f"cannot hold; {'divide' if width > 1 else 'multiply'} them by a constant."
+                )
 
     def _remember(self, predictions: Predictions, unseen: Predictions | None = None) -> None:
         self.n_classes_ = predictions.n_classes
