@@ -1,4 +1,4 @@
-"""Features that tell nothing: the answers stand, nothing is corrected, and one sentence says why, at every door."""
+"""Features that say nothing about the labels: answers stand, nothing is corrected, and one sentence says why."""
 
 import warnings
 from pathlib import Path
@@ -14,12 +14,12 @@ from shell import call
 from truelabel.calibrators import KNN, Identity
 from truelabel.labels import LabelIssues, examine
 from truelabel.notices import UselessFeaturesWarning
-from truelabel.useless_features import tells
+from truelabel.useless_features import informative
 
 KINDS = ("shuffled", "zero", "constant")
 SENTENCE = (
-    "the features tell nothing of the labels: neighbours and a linear model foretell these no better than chance, so "
-    "that nothing is changed on their account and the classifier's answers stand; check that the rows of features are "
+    "the features say nothing about the labels: neighbours and a linear model predict these no better than chance, so "
+    "that nothing is changed because of them and the classifier's answers stand; check that the rows of features are "
     "the instances of probs."
 )
 
@@ -52,7 +52,7 @@ def test_the_classifiers_answers_stand(kind: str, said: dict[str, tl.Predictions
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_label_is_corrected(kind: str, said: dict[str, tl.Predictions]) -> None:
-    with pytest.warns(UselessFeaturesWarning, match="tell nothing of the labels"):
+    with pytest.warns(UselessFeaturesWarning, match="say nothing about the labels"):
         found = examine(said[kind][:600], random_state=0, progress=False)
     assert isinstance(found, LabelIssues)
     assert found.wrong.total.number < 6
@@ -85,7 +85,7 @@ def test_useful_features_give_no_warning(said: dict[str, tl.Predictions]) -> Non
         both = {"useful": said["useful"].features, "zero": said["zero"].features}
         KNN(k=5).fit(said["useful"].replace(features=both))
         Identity().fit(said["zero"])
-        KNN(k=5).fit(said["zero"][:30])  # too few to tell
+        KNN(k=5).fit(said["zero"][:30])  # too few to know
 
 
 def test_a_calibrator_without_weights_is_not_said_to_do_no_harm(said: dict[str, tl.Predictions]) -> None:
@@ -101,8 +101,8 @@ def test_weak_features_tell_something_and_random_ones_nothing() -> None:
         truth = rng.integers(2, size=1000)
         labels = drawn(noise[truth], rng)
         x = (rng.normal(size=(1000, 5)) + 1.5 * truth[:, None] * np.eye(5)[0]).astype(np.float32)
-        missed += not tells({"x": x}, labels)
-        wrong += tells({"x": rng.normal(size=(1000, 5)).astype(np.float32)}, labels)
+        missed += not informative({"x": x}, labels)
+        wrong += informative({"x": rng.normal(size=(1000, 5)).astype(np.float32)}, labels)
     assert wrong <= 4
     assert missed <= 10  # 35 % of the labels are wrong, and two in ten instances lie on the other side
 
@@ -112,7 +112,7 @@ def test_wide_features_and_a_wild_value_are_no_trouble() -> None:
     labels = rng.integers(3, size=400)
     x = rng.normal(size=(400, 1500)).astype(np.float32)
     x[:, :40] += 2 * np.eye(3, 40)[labels] + np.eye(3, 40)[labels][:, ::-1]
-    assert tells({"x": 3 * x}, labels) or tells({"x": x[:, :40]}, labels)
+    assert informative({"x": 3 * x}, labels) or informative({"x": x[:, :40]}, labels)
     x = x[:, :40].copy()
     x[7, 0] = 1e8
-    assert tells({"x": x}, labels)
+    assert informative({"x": x}, labels)

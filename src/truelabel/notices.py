@@ -26,7 +26,7 @@ class ShiftWarning(TruelabelWarning):
 
 
 class UselessFeaturesWarning(TruelabelWarning):
-    """Features tell nothing of the labels."""
+    """Features say nothing about the labels."""
 
 
 class UncheckedWarning(TruelabelWarning):

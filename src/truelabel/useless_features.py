@@ -1,4 +1,4 @@
-"""Do features tell anything of the labels? Asked of two plain models, on instances that these have not seen."""
+"""Do features say anything about the labels? Asked of two plain models, on instances that these have not seen."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ CLEARLY = 2.5  # standard errors above chance
 
 
 def warn_of_useless_features(views: Mapping[str, Array], labels: Ints, consequence: str) -> None:
-    """Warn where all views together tell nothing of the labels: rows in another order, zeros, other instances."""
-    if views and len(labels) >= FEWEST and not tells(views, labels):
+    """Warn where no view says anything about the labels: rows in another order, zeros, other instances."""
+    if views and len(labels) >= FEWEST and not informative(views, labels):
         named = "features" if len(views) == 1 else "views of the features"
         warnings.warn(
-            f"the {named} tell nothing of the labels: neighbours and a linear model foretell these no better than "
+            f"the {named} say nothing about the labels: neighbours and a linear model predict these no better than "
             f"chance, so that {consequence}; check that the rows of features are the instances of probs.",
             UselessFeaturesWarning,
             stacklevel=4,
         )
 
 
-def tells(views: Mapping[str, Array], labels: Ints) -> bool:
-    """Return whether neighbours or a linear model foretell labels clearly better than chance from any view."""
+def informative(views: Mapping[str, Array], labels: Ints) -> bool:
+    """Return whether neighbours or a linear model predict labels clearly better than chance from any view."""
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(labels))[:SAMPLE]
-    return any(_foretells(_scaled(float32(view, rows), rng), labels[rows]) for view in views.values())
+    return any(_predicts(_scaled(float32(view, rows), rng), labels[rows]) for view in views.values())
 
 
 def _scaled(view: Array, rng: np.random.Generator) -> Array:
@@ -44,7 +44,7 @@ def _scaled(view: Array, rng: np.random.Generator) -> Array:
     return np.asarray(scaled, dtype=np.float32)
 
 
-def _foretells(x: Array, labels: Ints) -> bool:
+def _predicts(x: Array, labels: Ints) -> bool:
     """Return whether a model of each half agrees with the labels of the other more often than by chance."""
     from sklearn.linear_model import RidgeClassifier
     from sklearn.neighbors import KNeighborsClassifier

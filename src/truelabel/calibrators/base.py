@@ -78,7 +78,7 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
         warn_of_useless_features(
             {name: predictions.views[name] for name in self._needed_views()},
             labels,
-            "nothing is changed on their account and the classifier's answers stand" if own else "this can do harm",
+            "nothing is changed because of them and the classifier's answers stand" if own else "this can do harm",
         )
 
     def calibrate(self, predictions: Predictions) -> Floats:
