@@ -101,3 +101,9 @@ def row_blocks(n: int, size: int) -> Iterator[slice]:
     """Cut `n` rows into slices of `size`."""
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
+
+
+def spread(array: Array, sample: int = 4_096) -> float:
+    """Return the largest range of a column, in a sample of rows."""
+    part = float32(array, np.unique(np.linspace(0, len(array) - 1, sample).astype(np.int64)))
+    return float(np.ptp(part.astype(np.float64), axis=0).max(initial=0))

@@ -25,6 +25,7 @@ RELATED = 0.5  # share of what the predictions tell of the features that must be
 CLASS = 30  # instances of a class from which on it is compared by itself
 KNOWN = 128  # instances whose predictions are kept, to be recognised
 RECOGNISED, SAME, OTHER = 20, 0.02, 0.05  # so many; probabilities that differ by less; share that may differ by more
+FEWEST_MET = 3  # instances of the fit that must be met before others are taken for its instances
 CONFIDENCE = 0.1  # by which the classifier's confidence may move on average
 ASKED = 65_536  # rows among which known instances are sought
 
@@ -84,12 +85,21 @@ class Fingerprint:
         Quantiles of the classifier's confidence in what it had not seen, if that is known.
     known : dict of int to (int, float)
         By a hash of their features, the predicted class of some instances, and its probability.
+    learned, instances : int, default 0
+        How many of these, the first ones, are instances that were fitted on, and of how many they are a sample.
     """
 
     def __init__(
-        self, n_classes: int, views: dict[str, View], confidence: Array | None, known: dict[int, tuple[int, float]]
+        self,
+        n_classes: int,
+        views: dict[str, View],
+        confidence: Array | None,
+        known: dict[int, tuple[int, float]],
+        learned: int = 0,
+        instances: int = 0,
     ) -> None:
         self.n_classes, self.views, self.confidence, self.known = n_classes, views, confidence, known
+        self.learned, self.instances = learned, instances
 
     @classmethod
     def of(cls, predictions: Predictions, unseen: Predictions | None = None) -> Fingerprint:
@@ -103,11 +113,19 @@ class Fingerprint:
             view = View(array.shape[1], quantiles, np.zeros((0, 0)))
             seen, by = (others[name], judged) if name in others else (array, predictions)
             views[name] = View(view.width, quantiles, _means(view, seen, by)[0])
-        known = {key: what for part in (predictions, unseen) if part is not None for key, what in _known(part)}
+        known = dict(_known(predictions))
+        learned = len(known)
+        known |= {} if unseen is None else dict(_known(unseen))
         confidence = None
         if unseen is not None or predictions.out_of_sample:
             confidence = np.percentile(_confidence(judged), QUANTILES)
-        return cls(predictions.n_classes, views, confidence, known)
+        return cls(predictions.n_classes, views, confidence, known, learned, len(predictions))
+
+    def share_learned(self, predictions: Predictions) -> float:
+        """Return about what share of these instances was fitted on; 0 where too few are known to tell."""
+        known = dict(list(self.known.items())[: self.learned])
+        met = len(_met(predictions, known))
+        return min(1.0, met / len(known) * self.instances / len(predictions)) if met >= FEWEST_MET else 0.0
 
     def compare(self, predictions: Predictions, class_names: Iterable[str] | None = None) -> Shift:
         """Say how other predictions, with columns in the same order, differ."""
@@ -179,7 +197,14 @@ class Fingerprint:
         }
         confidence = None if self.confidence is None else _short(self.confidence)
         known = [[str(key), k, round(p, 4)] for key, (k, p) in self.known.items()]
-        return {"n_classes": self.n_classes, "views": views, "confidence": confidence, "known": known}
+        return {
+            "n_classes": self.n_classes,
+            "views": views,
+            "confidence": confidence,
+            "known": known,
+            "learned": self.learned,
+            "instances": self.instances,
+        }
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Fingerprint:
@@ -200,7 +225,7 @@ class Fingerprint:
         known = {int(key): (int(k), float(p)) for key, k, p in stored["known"]}
         if any(not 0 <= k < c for k, _ in known.values()):
             raise ValueError("the fingerprint names a class that there is not")
-        return cls(c, views, confidence, known)
+        return cls(c, views, confidence, known, *(int(stored.get(name, 0)) for name in ("learned", "instances")))
 
 
 def _views(predictions: Predictions) -> dict[str, Array]:

@@ -13,6 +13,7 @@ CELL = 200  # rows in a cell of an approximate search, on average
 MANY = 200_000  # reference rows from which on cells are found by a graph, so that time stays linear
 LINKS = 16  # of each cell in that graph
 PROBES = 5  # cells that it looks into
+FAR = 30.0  # spreads from zero beyond which float32 would lose the differences between rows
 
 
 class Neighbours:
@@ -30,7 +31,8 @@ class Neighbours:
     def __init__(self, reference: Floats, *, approximate: bool = False) -> None:
         import faiss
 
-        reference = np.ascontiguousarray(reference)
+        self._centre = _far_centre(reference)
+        reference = self._near_zero(reference)
         self.size, width = reference.shape
         self._index: Any = faiss.IndexFlatL2(width)
         self._cells = self.size // CELL if approximate and self.size > EXACT else 0
@@ -54,13 +56,16 @@ class Neighbours:
         neighbour.
         """
         extra = 0 if own is None else 1
-        squared, found = self._nearest(np.ascontiguousarray(queries), min(k + extra, self.size))
+        squared, found = self._nearest(self._near_zero(queries), min(k + extra, self.size))
         if own is not None:
             keep = found != own[:, None]
             keep[keep.all(axis=1), -1] = False
             shape = (len(queries), found.shape[1] - 1)
             squared, found = squared[keep].reshape(shape), found[keep].reshape(shape)
         return np.sqrt(np.maximum(squared, 0)), found
+
+    def _near_zero(self, rows: Floats) -> Floats:
+        return np.ascontiguousarray(rows if self._centre is None else rows - self._centre)
 
     def _nearest(self, queries: Floats, count: int) -> tuple[Floats, Ints]:
         squared, found = self._index.search(queries, count)
@@ -72,6 +77,14 @@ class Neighbours:
             everywhere.nprobe = self._cells
             squared[short], found[short] = self._index.search(queries[short], count, params=everywhere)
         return squared, found
+
+
+def _far_centre(reference: Floats) -> Floats | None:
+    """Return the mean of rows that lie far from zero; None of others, which are searched as they are."""
+    centre = reference.mean(axis=0, dtype=np.float64)
+    spread = float(reference.std(axis=0, dtype=np.float64).max(initial=0))
+    far = spread > 0 and np.abs(centre).max(initial=0) > FAR * spread
+    return centre.astype(np.float32) if far else None
 
 
 def stratified(labels: Ints, size: int, rng: np.random.Generator) -> Ints:

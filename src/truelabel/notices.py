@@ -25,6 +25,10 @@ class ShiftWarning(TruelabelWarning):
     """Predictions are not like those that a calibrator was fitted on."""
 
 
+class UselessFeaturesWarning(TruelabelWarning):
+    """Features say nothing about the labels."""
+
+
 class UncheckedWarning(TruelabelWarning):
     """Something could not be checked."""
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from truelabel.arrays import Floats, Ints
+from truelabel.arrays import Floats, Ints, spread
 from truelabel.columns import Columns
 from truelabel.fingerprint import Fingerprint, Shift
 from truelabel.notices import ShiftWarning
 from truelabel.predictions import Predictions
+from truelabel.useless_features import warn_of_useless_features
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from truelabel.evaluation import Evaluation
+
+LEAST_SPREAD, MOST_SPREAD = 1e-20, 1e17  # of features; beyond them squares are 0, or infinite, in float32
 
 
 class Calibrator(BaseEstimator):  # type: ignore[misc]
@@ -53,6 +58,14 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"labels holds one class only (class {predictions.labels[0]}); at least two are needed to learn from."
             )
+        hidden = {} if predictions.hidden is None else {"hidden": predictions.hidden}
+        for name, view in {**predictions.views, **hidden}.items():
+            width = spread(view)
+            if width > MOST_SPREAD or 0 < width < LEAST_SPREAD:
+                raise ValueError(
+                    f"the columns of {name} have values that differ by {width:.2g} at most, whose squares float32 "
+                    f"cannot hold; {'divide' if width > 1 else 'multiply'} them by a constant."
+                )
 
     def _remember(self, predictions: Predictions, unseen: Predictions | None = None) -> None:
         self.n_classes_ = predictions.n_classes
@@ -60,6 +73,13 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
         self.feature_names_ = dict(predictions.feature_names)
         self.fingerprint_: Fingerprint | None = Fingerprint.of(predictions, unseen)
         self.view_widths_ = {name: view.shape[1] for name, view in predictions.views.items()}
+        labels = predictions.hard if predictions.labels is None else predictions.labels
+        own = hasattr(self, "report_")  # as NPC has, which weighs its evidence
+        warn_of_useless_features(
+            {name: predictions.views[name] for name in self._needed_views()},
+            labels,
+            "nothing is changed because of them and the classifier's answers stand" if own else "this can do harm",
+        )
 
     def calibrate(self, predictions: Predictions) -> Floats:
         """Return p(y | x), an (n, c) array whose rows sum to 1.
@@ -136,6 +156,47 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]
             index=rows,
         )
         return table.sort_values("probability", ascending=False, kind="stable")
+
+    def evaluate(
+        self, predictions: Predictions, *, labels_are_true: bool = False, transition: Any = None, level: float = 0.9
+    ) -> Evaluation:
+        """Say whether the calibrator makes predictions better, on held-out instances whose labels may be wrong.
+
+        Accuracy is corrected for the noise by T, with intervals over instances that are widened to what the fit knows
+        of the share of wrong labels. That is right if these labels go wrong as those of the fit do, and if how they go
+        wrong depends on the true class alone. Where it also depends on x, the correction favours whichever answers
+        more like the labels.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            What the classifier says of instances that neither it nor the calibrator learned from. Without labels the
+            answer is only what changes, and how sure the calibrator is.
+        labels_are_true : bool, default False
+            Whether the labels are known to be right, as those that people checked.
+        transition : (c, c) array, optional
+            T[y, ỹ] = p(ỹ | y) of these labels, with classes in the order of `predictions`; what the calibrator found
+            where None.
+        level : float, default 0.9
+            Of all intervals.
+
+        Examples
+        --------
+        >>> import numpy as np, truelabel as tl
+        >>> truth = np.arange(60) % 2
+        >>> x = np.eye(2)[truth] + np.random.default_rng(0).normal(scale=0.1, size=(60, 2))
+        >>> said = tl.Predictions(np.full((60, 2), [0.6, 0.4]), x, labels=truth)  # always the first class
+        >>> knn = tl.calibrators.KNN().fit(said[:30])
+        >>> knn.evaluate(said[30:], labels_are_true=True).verdict
+        'better'
+        """
+        from truelabel.evaluation import evaluate
+
+        own = self._arranged(predictions)
+        learned = 0.0 if self.fingerprint_ is None else self.fingerprint_.share_learned(own)
+        return evaluate(
+            self, predictions, labels_are_true=labels_are_true, transition=transition, level=level, learned=learned
+        )
 
     @abstractmethod
     def _fit(self, predictions: Predictions) -> None: ...

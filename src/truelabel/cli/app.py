@@ -10,7 +10,21 @@ import typer
 from rich.console import Console
 
 from truelabel import __version__
-from truelabel.cli import apply, audit, clean, consensus, correct, demo, fit, issues, listings, report, review, train
+from truelabel.cli import (
+    apply,
+    audit,
+    clean,
+    consensus,
+    correct,
+    demo,
+    evaluate,
+    fit,
+    issues,
+    listings,
+    report,
+    review,
+    train,
+)
 from truelabel.cli.analyse import analyse
 from truelabel.cli.lab import lab
 from truelabel.notices import show_plainly
@@ -32,6 +46,7 @@ app = typer.Typer(
 app.command("demo", rich_help_panel=ENGINEERS)(demo.demo)
 app.command("fit", rich_help_panel=ENGINEERS)(fit.fit)
 app.command("apply", rich_help_panel=ENGINEERS)(apply.apply)
+app.command("evaluate", rich_help_panel=ENGINEERS)(evaluate.evaluate)
 app.command("clean", rich_help_panel=CURATORS)(clean.clean)
 app.command("issues", rich_help_panel=CURATORS)(issues.issues)
 app.command("correct", rich_help_panel=CURATORS)(correct.correct)

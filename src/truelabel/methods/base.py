@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -19,6 +18,7 @@ from truelabel.methods.checkpoint import Checkpoint
 from truelabel.methods.run import Batch, Labelled, NetworkLike, Run
 from truelabel.methods.trained import Trained
 from truelabel.progress import Progress
+from truelabel.seeding import seeded
 
 REGISTRY: dict[str, type[Method]] = {}
 
@@ -180,7 +180,7 @@ class Method:
         """
         labels = _check(split, seed, checkpoint_every)
         clean = self._check_trusted(split, trusted)
-        with _seeded(seed):
+        with seeded(seed):
             network = _network_name(split) if network is None else network
             run = Run(self, split, labels, network, device, clean)
             saved = None if checkpoint is None else Checkpoint(checkpoint, run, seed)
@@ -280,11 +280,3 @@ def _network_name(split: Labelled) -> str:
     from truelabel import networks
 
     return networks.default_for(np.shape(split.inputs[:1])[1:])
-
-
-@contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Seed torch for a training, and give its random state back afterwards."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(seed)
-        yield

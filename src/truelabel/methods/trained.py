@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors import safe_open
+from safetensors.torch import load_file
+from safetensors.torch import save as serialised
 from torch import Tensor, nn
 
 from truelabel.arrays import Array, Floats, row_blocks
@@ -23,6 +25,7 @@ from truelabel.methods.run import (
     checksums,
     fresh_network,
 )
+from truelabel.writing import write_bytes, write_json
 
 if TYPE_CHECKING:
     from truelabel.predictions import Predictions
@@ -104,15 +107,17 @@ class Trained:
         )
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the classifier to a folder: weights in safetensors, the rest in JSON."""
+        """Write the classifier to a folder: one file of weights, with the rest in its header; the rest in JSON, too."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
         tensors["marks"] = torch.from_numpy(self._marks)
         if self.transition is not None:
             tensors["transition"] = torch.from_numpy(self.transition)
-        save_file({name: value.cpu().contiguous().clone() for name, value in tensors.items()}, folder / _WEIGHTS)
-        (folder / _RECORD).write_text(json.dumps({**self._record, "history": self.history}, indent=1))
+        record = {**self._record, "history": self.history}
+        kept = {name: value.cpu().contiguous().clone() for name, value in tensors.items()}
+        write_bytes(folder / _WEIGHTS, serialised(kept, metadata={"record": json.dumps(record)}))
+        write_json(folder / _RECORD, record)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], network: NetworkLike | None = None) -> Trained:
@@ -126,9 +131,11 @@ class Trained:
             The network to put the weights into; needed if training was given one of your own.
         """
         folder = Path(folder)
-        if not (folder / _RECORD).exists():
+        if not (folder / _WEIGHTS).exists():
             raise FileNotFoundError(f"{folder} holds no trained classifier; pass a folder that Trained.save wrote.")
-        record = json.loads((folder / _RECORD).read_text())
+        with safe_open(folder / _WEIGHTS, framework="pt") as file:
+            written = (file.metadata() or {}).get("record")  # of these weights; an older file has none
+        record = json.loads((folder / _RECORD).read_text() if written is None else written)
         network = record["network"] if network is None else network
         if network is None:
             raise ValueError("The classifier has a network of your own; pass the same kind as network=.")

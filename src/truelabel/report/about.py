@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-PACKAGES = ("truelabel", "numpy", "scikit-learn", "scipy", "torch", "pandas")
+from truelabel import __version__
+
+PACKAGES = ("numpy", "scikit-learn", "scipy", "torch", "pandas")
 REPORT = "report"  # where `Examined.about` keeps what the calibrator reported
 
 
 def versions() -> dict[str, str]:
     """Return the versions of what was at work."""
-    found = {"Python": platform.python_version()}
+    found = {"Python": platform.python_version(), "truelabel": __version__}
     for name in PACKAGES:
         try:
             found[name] = version(name)
