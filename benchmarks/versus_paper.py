@@ -3,8 +3,8 @@
     python benchmarks/versus_paper.py results/*.parquet --page docs/findings.md
 
 writes the page, and without `--page` prints it. The records are those of `truelabel lab show --export`, or stores. All
-figures are computed: ours from the records, the paper's from `truelabel/lab/paper.csv`. `claims.py` has the claims and
-the rules by which they are judged.
+figures are computed: ours from the records, the paper's from `truelabel/lab/paper.csv`. `findings/` has the claims
+and the rules by which they are judged.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
-from claims import CLAIMS, RECIPES, UNTESTED, Claim, Finding, Size
 from scipy.stats import spearmanr
 
+from findings.claims import CLAIMS, Claim
+from findings.judging import RECIPES, UNTESTED, Finding, Size
 from truelabel import lab, methods
 from truelabel.lab import paper
 from truelabel.lab.cell import Cell
@@ -29,14 +31,18 @@ current. Ours are computed from records in `results/`, the paper's from its prin
 
 Every table, figure and sentence of [the paper](https://proceedings.mlr.press/v162/bae22a.html) that can be checked, \
 with its figure, ours, and a verdict. A claim about NPC is judged twice: with the paper's recipe, which is what the \
-paper claims it of, and with the default recipe. The verdicts are computed by the rules in `benchmarks/claims.py`: \
-**holds**, **holds in part**, **does not hold**, or **not tested here**."""
+paper claims it of, and with the default recipe. The verdicts are computed by the rules in \
+`benchmarks/findings/judging.py`: **holds**, **holds in part**, **does not hold**, or **not tested here**. "Nearly \
+all" is nine of ten with a higher mean, and none lower with significance after the correction for all of them; more \
+than half is "in part". Verdicts at a smaller size than the paper's say what holds at that size, and no more. \
+[Table 1 on a laptop](laptop.md) discusses the smallest."""
 NOT_RUN = """## What was not run, and what it would cost
 Hours are those of one processor for training the classifiers that are missing: images × epochs × the seconds that \
 cross entropy took for an image and epoch in records of the same network, times what the method took more than cross \
 entropy in the records. Where no record has the network, nothing is known. A run can be stopped and goes on where it \
 was; its records become a file for this page by \
 `truelabel lab show --store lab.sqlite --grid GRID --export results/GRID.parquet`."""
+grid = cache(lab.load_grid)
 IMAGES = {"mnist": 60_000, "fashion-mnist": 60_000, "cifar10": 50_000, "food101": 75_750, "clothing1m": 1_000_000}
 NONE = "–"
 
@@ -76,8 +82,9 @@ def read(records: Sequence[Path]) -> pd.DataFrame:
 
 
 def by_size(frame: pd.DataFrame) -> list[Size]:
-    """Return the records apart by number of images and network, the smallest first."""
-    groups = frame.groupby(["n", "network"], sort=True)
+    """Return the records apart by number of images and network, the smallest first; without those of the cost."""
+    costs = {cell.key for cell in grid("cost").cells}
+    groups = frame[~frame["key"].isin(costs)].groupby(["n", "network"], sort=True)
     return [Size(int(n), str(network), part.reset_index(drop=True)) for (n, network), part in groups]
 
 
@@ -106,7 +113,7 @@ def the_sizes(sizes: list[Size]) -> tuple[list[str], list[list[str]]]:
 
 def superseded(frame: pd.DataFrame) -> list[str]:
     """Return a note on records whose settings no grid has any more."""
-    known = {cell.key for name in lab.names() for cell in lab.load_grid(name).cells}
+    known = {cell.key for name in lab.names() for cell in grid(name).cells}
     old = frame.loc[~frame["key"].isin(known), "method"].value_counts().sort_index()
     if not len(old):
         return []
@@ -126,7 +133,8 @@ def section(number: int, claim: Claim, sizes: list[Size]) -> str:
         rows += [[f"{size.title}, {name}", found.ours, f"**{found.verdict}**"] for name, found in findings(claim, size)]
     lines = [f"### {number}. {claim.title}", f"*{claim.where}*: {claim.says}"]
     if len(rows) == 1 and claim.evidence is None:
-        rows.append(["here", f"no record; `truelabel lab run {claim.grid}`" if claim.grid else "", f"**{UNTESTED}**"])
+        why = f"no record; `truelabel lab run {claim.grid}`" if claim.grid else "no record can decide it"
+        rows.append(["here", why, f"**{UNTESTED}**"])
     if claim.evidence is not None:
         rows.append(["here", claim.evidence.ours, f"**{claim.evidence.verdict}**"])
     return "\n\n".join([*lines, table(["", "figure", "verdict"], rows)])
@@ -214,7 +222,7 @@ def missing(frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     speed, there, rows = Speed.of(frame), set(frame["key"]), []
     trained = {lab.Record.from_row(row).cell.classifier_key for row in frame.to_dict("records")}
     for name in dict.fromkeys([*("laptop", "middle", "paper-size"), *(claim.grid for claim in CLAIMS if claim.grid)]):
-        cells = lab.load_grid(name).cells
+        cells = grid(name).cells
         left = {cell.classifier_key: cell for cell in cells if cell.key not in there}
         left = {key: cell for key, cell in left.items() if key not in trained}
         hours = [speed.hours(cell) for cell in left.values()]
