@@ -108,3 +108,16 @@ def test_one_row_two_rows_and_twenty_equal_ones_are_taken(rows):
     assert np.isfinite(found.mean).all()
     assert np.isfinite(found.covariance).all()
     np.testing.assert_allclose(found.mean[1], 2)
+
+
+def test_a_covariance_is_drawn_towards_a_sphere_where_its_subset_is_small():
+    """By 1 - h / 2d, so by half with as many rows as columns, and hardly where there are twice as many or more."""
+    rng = np.random.default_rng(0)
+    for rows, share in ((4, 0.5), (6, 0.25), (8, 0.0), (30, 0.0)):
+        x = rng.normal(size=(1, rows, 4)) * [1, 2, 3, 4]
+        chosen = np.ones((1, 1, rows), dtype=bool)
+        mean, covariance = _moments(x, chosen, np.array([rows]))
+        plain = np.cov(x[0].T, bias=True)
+        expected = (1 - share) * plain + share * np.trace(plain) / 4 * np.eye(4)
+        np.testing.assert_allclose(covariance[0, 0], expected, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(mean[0, 0], x[0].mean(axis=0))
