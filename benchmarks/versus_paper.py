@@ -44,7 +44,7 @@ was; its records become a file for this page by \
 `truelabel lab show --store lab.sqlite --grid GRID --export results/GRID.parquet`."""
 grid = cache(lab.load_grid)
 IMAGES = {"mnist": 60_000, "fashion-mnist": 60_000, "cifar10": 50_000, "food101": 75_750, "clothing1m": 1_000_000}
-NONE = "–"
+NONE, ALL = "–", "all"
 
 
 def main() -> None:
@@ -64,7 +64,9 @@ def page(records: Sequence[Path]) -> str:
     """Return the whole page."""
     frame = read(records)
     sizes = by_size(frame)
-    parts = [HEAD, "## Records", table(*the_sizes(sizes)), *superseded(frame), "## The claims", *claims(sizes)]
+    parts = [HEAD, "## At a glance", table(*overview(sizes)), "## Records", table(*the_sizes(sizes))]
+    parts += [*superseded(frame), "## The claims"]
+    parts += [section(number, claim, sizes) for number, claim in enumerate(CLAIMS, start=1)]
     for size in sizes:
         parts += tables_of(size)
     parts += ["## The paper against itself", "\n".join(f"- {each}" for each in against_itself())]
@@ -90,9 +92,9 @@ def by_size(frame: pd.DataFrame) -> list[Size]:
 
 def the_sizes(sizes: list[Size]) -> tuple[list[str], list[list[str]]]:
     """Return a row for each size: what was run, and how far cross entropy fits its labels."""
-    rows = []
+    rows, keys = [], {name: {cell.key for cell in grid(name).cells} for name in lab.names()}
     for size in sizes:
-        frame = size.frame
+        frame, there = size.frame, set(size.frame["key"])
         fit = 100 * frame.loc[frame["method"] == "ce", "fitted"]
         revisions = sorted({revision[:7] or "not recorded" for revision in frame["environment.revision"].fillna("")})
         hours = frame.drop_duplicates(["training_seed", "dataset", "condition", "method"])["seconds.train"].sum() / 3600
@@ -105,25 +107,37 @@ def the_sizes(sizes: list[Size]) -> tuple[list[str], list[list[str]]]:
                 f"{fit.min():.0f} to {fit.max():.0f} %" if len(fit) else NONE,
                 f"{hours:.1f}",
                 ", ".join(revisions),
+                ", ".join(f"`truelabel lab run {name}`" for name in lab.names() if there & keys[name]),
             ]
         )
-    head = ["size", "data", "seeds", "records", "CE fits of its labels", "hours of training", "revisions"]
+    head = ["size", "data", "seeds", "records", "CE fits of its labels", "hours of training", "revisions", "command"]
     return head, rows
 
 
 def superseded(frame: pd.DataFrame) -> list[str]:
-    """Return a note on records whose settings no grid has any more."""
+    """Return what has changed since the records were made: the recipes, and settings that no grid has any more."""
     known = {cell.key for name in lab.names() for cell in grid(name).cells}
     old = frame.loc[~frame["key"].isin(known), "method"].value_counts().sort_index()
-    if not len(old):
-        return []
-    counted = ", ".join(f"{count} of {name}" for name, count in old.items())
-    return [f"Of these records, {counted} have settings that their grid has changed since; they are to be made again."]
+    notes = ["Figures are of the revision that made the records; the recipes may have changed since."]
+    if len(old):
+        counted = ", ".join(f"{count} of {name}" for name, count in old.items())
+        notes.append(
+            f"Of these records, {counted} have settings that their grid has changed; they are to be made again."
+        )
+    return notes
 
 
-def claims(sizes: list[Size]) -> list[str]:
-    """Return a section for each claim."""
-    return [section(number, claim, sizes) for number, claim in enumerate(CLAIMS, start=1)]
+def overview(sizes: list[Size]) -> tuple[list[str], list[list[str]]]:
+    """Return the verdicts on all claims, of each recipe at the largest size that says something."""
+    rows = []
+    for number, claim in enumerate(CLAIMS, start=1):
+        last: dict[str, str] = {}
+        for size in sizes:
+            last |= {name: f"{found.verdict} ({size.n:,} images)" for name, found in findings(claim, size)}
+        other = UNTESTED if claim.evidence is None else claim.evidence.verdict
+        verdicts = [last.get(name, last.get(ALL, other)) for name in RECIPES.values()]
+        rows.append([f"{number}. {claim.title}", *verdicts])
+    return ["claim", *RECIPES.values()], rows
 
 
 def section(number: int, claim: Claim, sizes: list[Size]) -> str:
@@ -131,9 +145,10 @@ def section(number: int, claim: Claim, sizes: list[Size]) -> str:
     rows = [["the paper", claim.figure(), ""]]
     for size in sizes:
         rows += [[f"{size.title}, {name}", found.ours, f"**{found.verdict}**"] for name, found in findings(claim, size)]
-    lines = [f"### {number}. {claim.title}", f"*{claim.where}*: {claim.says}"]
+    size_of_paper = f" At the paper's size: `truelabel lab run {claim.grid}`." if claim.grid else ""
+    lines = [f"### {number}. {claim.title}", f"*{claim.where}*: {claim.says}{size_of_paper}"]
     if len(rows) == 1 and claim.evidence is None:
-        why = f"no record; `truelabel lab run {claim.grid}`" if claim.grid else "no record can decide it"
+        why = "no record" if claim.grid else "no record can decide it"
         rows.append(["here", why, f"**{UNTESTED}**"])
     if claim.evidence is not None:
         rows.append(["here", claim.evidence.ours, f"**{claim.evidence.verdict}**"])
@@ -146,7 +161,7 @@ def findings(claim: Claim, size: Size) -> list[tuple[str, Finding]]:
         return []
     asked = RECIPES if claim.by_recipe else {"": ""}
     found = [(title, claim.judge(size, recipe)) for recipe, title in asked.items()]
-    return [(title or "all", one) for title, one in found if one is not None]
+    return [(title or ALL, one) for title, one in found if one is not None]
 
 
 def tables_of(size: Size) -> list[str]:
