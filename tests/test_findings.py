@@ -55,8 +55,9 @@ def test_files_and_pages_that_the_claims_name_are_there(written: SimpleNamespace
 
 
 @pytest.fixture
-def size(written: SimpleNamespace):
+def size(written: SimpleNamespace, monkeypatch: pytest.MonkeyPatch):
     """Make the records of one size: what is given replaces the figures of two seeds."""
+    monkeypatch.setattr(written.judging, "LEAST_METHODS", 1)
 
     def make(*parts: dict, network: str = "mlp"):
         rows = []
@@ -82,6 +83,37 @@ def test_nearly_all_gain(written: SimpleNamespace, size) -> None:
     assert found.ours.startswith("ahead in 3 of 4, behind in 1;")
     assert judge(size(up), "npc") is None
     assert judge(size(up, *more), "npc-paper", dataset="cifar10 food101") is None
+
+
+def test_few_methods_are_no_table_1(written: SimpleNamespace, size, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written.judging, "LEAST_METHODS", 2)
+    assert written.judging.nearly_all_gain(size({}), "npc-paper") is None
+    assert written.judging.nearly_all_gain(size({}, {"cell": {"method": "sce"}}), "npc-paper").verdict == "holds"
+
+
+def test_rounds_after_the_first_may_add_a_tenth_of_it(written: SimpleNamespace, size) -> None:
+    def judged(*rounds: float):
+        part = {"cell": {"rounds": len(rounds)}, "result": {"before": 0.5, "by_round": list(rounds)}}
+        return written.judging.one_round_is_enough(size(part), "npc-paper").verdict
+
+    assert judged(0.7, 0.71, 0.715) == "holds"
+    assert judged(0.7, 0.75) == "does not hold"
+    assert judged(0.7, 0.6) == "does not hold"
+    assert written.judging.one_round_is_enough(size({}), "npc-paper") is None
+
+
+def test_errors_of_t_are_compared_with_all_four_methods(written: SimpleNamespace, size) -> None:
+    def judged(own: float):
+        others = [
+            {"cell": {"method": name, "calibrator": "identity"}, "result": {"t_method": error}}
+            for name, error in zip(written.judging.T_METHODS, (0.004, 0.003, 0.006, 0.005), strict=True)
+        ]
+        npc = {"cell": {"transitions": True}, "result": {"t_from_h": own}}
+        found = written.judging.least_error_of_t(size(npc, *others), "npc-paper")
+        assert written.judging.least_error_of_t(size(npc, *others[1:]), "npc-paper") is None
+        return found.verdict
+
+    assert [judged(own) for own in (0.002, 0.0035, 0.007)] == ["holds", "holds in part", "does not hold"]
 
 
 def test_another_prior_is_judged_by_itself(written: SimpleNamespace, size) -> None:
@@ -131,7 +163,12 @@ def test_the_net_gain_is_that_of_the_venn_diagram(written: SimpleNamespace, size
 
     ways = [part("npc-paper", b=5, f=20, d=3, h=1), part("causalnl", b=90, f=9, d=99)]
     found = written.judging.net_gain(size(*ways), "npc-paper")
-    assert (found.ours, found.verdict) == ("net 21, CausalNL* 0", "holds")
+    assert found.ours == (
+        "mnist: NPC (a) 0, (b) 5, (c) 0, (d) 3, (e) 0, (f) 20, (g) 0, (h) 1: net 21; "
+        "CausalNL* (a) 0, (b) 90, (c) 0, (d) 99, (e) 0, (f) 9, (g) 0, (h) 0: net 0"
+    )
+    assert found.verdict == "holds"
+    assert written.judging.net_gain(size(ways[0]), "npc-paper") is None
     assert written.judging.net_gain(size({}), "npc-paper") is None
 
 

@@ -20,6 +20,7 @@ def test_the_grids_of_the_paper_are_there():
             "middle",
             "cost",
             "laptop",
+            "laptop-claims",
             "smoke",
         ),
     }
