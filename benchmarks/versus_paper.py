@@ -235,11 +235,9 @@ class Speed:
 def missing(frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return a row for each grid that decides a claim: what is there, what is missing, and what it would cost."""
     speed, there, rows = Speed.of(frame), set(frame["key"]), []
-    trained = {lab.Record.from_row(row).cell.classifier_key for row in frame.to_dict("records")}
     for name in dict.fromkeys([*("laptop", "middle", "paper-size"), *(claim.grid for claim in CLAIMS if claim.grid)]):
         cells = grid(name).cells
         left = {cell.classifier_key: cell for cell in cells if cell.key not in there}
-        left = {key: cell for key, cell in left.items() if key not in trained}
         hours = [speed.hours(cell) for cell in left.values()]
         known = [one for one in hours if one is not None]
         cost = f"{sum(known):,.0f}" if len(known) == len(hours) else f"{sum(known):,.0f} and more" if known else "?"
