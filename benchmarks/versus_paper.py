@@ -105,7 +105,7 @@ def the_sizes(sizes: list[Size]) -> tuple[list[str], list[list[str]]]:
                 str(frame["training_seed"].nunique()),
                 f"{len(frame):,}",
                 f"{fit.min():.0f} to {fit.max():.0f} %" if len(fit) else NONE,
-                f"{hours:.1f}",
+                f"{hours:.2f}",
                 ", ".join(revisions),
                 ", ".join(f"`truelabel lab run {name}`" for name in lab.names() if there & keys[name]),
             ]

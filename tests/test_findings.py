@@ -164,7 +164,7 @@ def test_the_net_gain_is_that_of_the_venn_diagram(written: SimpleNamespace, size
     ways = [part("npc-paper", b=5, f=20, d=3, h=1), part("causalnl", b=90, f=9, d=99)]
     found = written.judging.net_gain(size(*ways), "npc-paper")
     assert found.ours == (
-        "mnist: NPC (a) 0, (b) 5, (c) 0, (d) 3, (e) 0, (f) 20, (g) 0, (h) 1: net 21; "
+        "mnist, 2 seeds: NPC (a) 0, (b) 5, (c) 0, (d) 3, (e) 0, (f) 20, (g) 0, (h) 1: net 21; "
         "CausalNL* (a) 0, (b) 90, (c) 0, (d) 99, (e) 0, (f) 9, (g) 0, (h) 0: net 0"
     )
     assert found.verdict == "holds"

@@ -96,6 +96,11 @@ def _names() -> list[str]:
     return list(dict.fromkeys(name for cell in cells for name in (cell.dataset, cell.condition, cell.method)))
 
 
+def seeds_of(count: int) -> str:
+    """Return a number of seeds in words."""
+    return "1 seed" if count == 1 else f"{count} seeds"
+
+
 def verdict_by_share(ahead: int, count: int, harmed: int = 0) -> str:
     """Return the verdict of a claim that (nearly) all of something gain."""
     if ahead >= MOST * count and not harmed:
@@ -202,7 +207,7 @@ def least_error_of_t(size: Size, recipe: str) -> Finding | None:
         return None
     each = ", ".join(f"{name} {error:.4f}" for name, error in others.items())
     verdict = HOLDS if own.mean() < min(others.values()) else PARTLY if own.mean() < max(others.values()) else NOT
-    return Finding(f"{size.data}, idn:0.4: NPC {own.mean():.4f}; {each}", verdict)
+    return Finding(f"{size.data}, idn:0.4, {seeds_of(len(own))}: NPC {own.mean():.4f}; {each}", verdict)
 
 
 def net_gain(size: Size, recipe: str) -> Finding | None:
@@ -221,7 +226,8 @@ def net_gain(size: Size, recipe: str) -> Finding | None:
     for way, title in ((recipe, "NPC"), ("causalnl", "CausalNL*")):
         regions = ", ".join(f"({k}) {mean.loc[way, f'gains_{k}']:,.0f}" for k in REGIONS)
         parts.append(f"{title} {regions}: net {net[way]:,.0f}")
-    return Finding(f"{size.data}: {'; '.join(parts)}", HOLDS if net[recipe] > net["causalnl"] else NOT)
+    data = f"{size.data}, {seeds_of(int((seeds == 2).sum()))}"
+    return Finding(f"{data}: {'; '.join(parts)}", HOLDS if net[recipe] > net["causalnl"] else NOT)
 
 
 def one_round_is_enough(size: Size, recipe: str) -> Finding | None:
