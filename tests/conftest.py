@@ -1,9 +1,14 @@
 """Settings and fixtures that tests share."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
+
+# Before NumPy, faiss and torch are imported, and for every process that a test starts: threads that wait for each other
+# on busy cores take several times as long as one, and one makes runs repeatable.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
 import pytest
@@ -11,7 +16,6 @@ import torch
 
 from truelabel import Predictions
 
-# Two threads that fight over busy cores are far slower than one, and one makes runs repeatable.
 torch.set_num_threads(1)
 
 

@@ -62,7 +62,7 @@ def test_new_instances_of_the_same_kind_are_nothing_new(digits: SimpleNamespace)
             lambda d: d.test.replace(features=d.x[:, SHUFFLED]),
             "tell .*% of what they told",
         ),
-        (lambda d: d.test.replace(features=np.roll(d.x, 1, axis=1)), "tell 45% of what they told"),
+        (lambda d: d.test.replace(features=np.roll(d.x, 1, axis=1)), r"tell 4\d% of what they told"),
         (lambda d: d.test.replace(probs=d.test.probs[:, ::-1]), "class 0 lies where class 9 lay"),
         (lambda d: d.test.replace(probs=d.test.probs[:, [0, 1, 2, 4, 3, 5, 6, 7, 8, 9]]), "lies where class"),
         (lambda d: d.retrained, "answers otherwise for .* instances that it was asked about before"),

@@ -108,3 +108,25 @@ def test_one_row_two_rows_and_twenty_equal_ones_are_taken(rows):
     assert np.isfinite(found.mean).all()
     assert np.isfinite(found.covariance).all()
     np.testing.assert_allclose(found.mean[1], 2)
+
+
+def test_a_covariance_is_drawn_towards_a_sphere_where_its_subset_is_small():
+    """By 1 - h / 2d, so by half with as many rows as columns, and hardly where there are twice as many or more."""
+    rng = np.random.default_rng(0)
+    for rows, share in ((4, 0.5), (6, 0.25), (8, 0.0), (30, 0.0)):
+        x = rng.normal(size=(1, rows, 4)) * [1, 2, 3, 4]
+        chosen = np.ones((1, 1, rows), dtype=bool)
+        mean, covariance = _moments(x, chosen, np.array([rows]))
+        plain = np.cov(x[0].T, bias=True)
+        expected = (1 - share) * plain + share * np.trace(plain) / 4 * np.eye(4)
+        np.testing.assert_allclose(covariance[0, 0], expected, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(mean[0, 0], x[0].mean(axis=0))
+
+
+def test_no_chunk_of_several_classes_is_larger_than_allowed_and_none_could_take_one_more(monkeypatch):
+    from truelabel.calibrators import mcd
+
+    monkeypatch.setattr(mcd, "CHUNK_VALUES", 300)
+    sizes = np.array([50, 10, 80, 20, 10, 5, 200])
+    chunks = mcd._chunks(sizes, 3)
+    assert [chunk.tolist() for chunk in chunks] == [[5, 1, 4, 3], [0], [2], [6]]  # 4·20·3 fit; 5·50·3 do not

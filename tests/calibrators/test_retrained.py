@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from truelabel import Predictions, calibrators, datasets, methods
+from truelabel import Predictions, calibrators, datasets, methods, networks
 
 C, D = 3, 4
 RNG = np.random.default_rng(0)
@@ -112,3 +112,10 @@ def test_clean_labels_are_asked_for_and_checked():
 def test_something_to_train_on_is_needed(name):
     with pytest.raises(ValueError, match=r"trains a network .* pass Predictions\(inputs=…\) or features"):
         build(name).fit(Predictions(PROBS))
+
+
+def test_images_get_the_papers_network_and_rows_of_numbers_a_perceptron():
+    images = RNG.normal(size=(20, 1, 8, 8)).astype(np.float32)
+    for given, network in (({"inputs": images}, networks.CNNSmall), ({"features": X[:20]}, networks.MLP)):
+        trained = build("lrt", epochs=1, batch_size=20).fit(Predictions(PROBS[:20], **given)).trained_
+        assert type(trained.network) is network

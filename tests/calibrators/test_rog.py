@@ -179,3 +179,11 @@ def test_a_parameter_out_of_range_is_named(parameters):
     x, _, noisy = gaussian_classes(n=100)
     with pytest.raises(ValueError, match=f"^{next(iter(parameters))} must"):
         RoG(**parameters).fit(Predictions(flat(noisy, 5), x, labels=noisy))
+
+
+def test_there_is_one_component_for_every_ten_instances_at_most():
+    x = np.random.default_rng(0).normal(size=(109, 20))
+    labels = np.arange(109) % 3
+    for n, components in ((109, 10), (60, 6), (9, 1)):
+        rog = RoG(random_state=0).fit(Predictions(flat(labels[:n], 3), x[:n], labels=labels[:n]))
+        assert rog.classifiers_["features"].covariance.shape == (components, components)

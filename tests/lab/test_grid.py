@@ -16,7 +16,11 @@ def test_the_grids_of_the_paper_are_there():
             "paper-causalnl",
             "paper-time",
             "paper-gains",
+            "paper-size",
+            "middle",
+            "cost",
             "laptop",
+            "laptop-claims",
             "smoke",
         ),
     }
@@ -147,6 +151,43 @@ def test_the_venn_table_has_its_grid():
     }
 
 
+def test_the_papers_size_has_all_images_and_the_released_network():
+    cells = load_grid("paper-size").cells
+    assert {(c.dataset, c.subset, c.network, c.method) for c in cells} == {
+        ("fashion-mnist", None, "cnn-released", "ce")
+    }
+    assert {c.calibrator for c in cells} == {"npc-paper", "npc", "knn-paper", "rog"}
+    seeds = {condition: {c.noise_seed for c in cells if c.condition == condition} for condition in CONDITIONS}
+    assert {name for name, found in seeds.items() if found} == {"clean", "sn:0.2", "asn:0.4", "idn:0.4", "sridn:0.4"}
+    assert {name for name, found in seeds.items() if found == {0, 1, 2}} == {"sn:0.2", "idn:0.4"}
+    assert [c.noise_seed for c in cells] == sorted(
+        c.noise_seed for c in cells
+    )  # every condition once, before more seeds
+    assert len({c.classifier_key for c in cells}) == 9
+    assert {c.settings("calibrator").get("trunk") for c in cells if c.calibrator == "npc-paper"} == {"classifier"}
+    assert {c.view for c in cells if c.calibrator == "rog"} == {"logits"}
+
+
+def test_middle_is_table_1_with_fewer_images_and_shows_that_cifar10_runs():
+    cells = load_grid("middle").cells
+    assert {c.subset for c in cells} == {10_000}
+    assert {(c.dataset, c.network, c.method) for c in cells if c.dataset == "cifar10"} == {
+        ("cifar10", "cnn-9-released", "ce")
+    }
+    small = [c for c in cells if c.dataset != "cifar10"]
+    assert {c.network for c in small} == {"cnn-released"}
+    axes = [{c.dataset for c in small}, {c.condition for c in small}, {c.method for c in small}]
+    assert axes == [{"mnist", "fashion-mnist"}, {"sn:0.2", "idn:0.4"}, set(methods.PAPER)]
+    assert {(c.calibrator, c.noise_seed) for c in small} == {(way, k) for way in ("npc-paper", "npc") for k in (0, 1)}
+    assert len(small) == 2 * 2 * 13 * 2 * 2
+    assert {c.settings("method").get("noise_rate") for c in small if c.method == "coteaching"} == {0.2, 0.4}
+
+
+def test_cost_has_the_networks_of_the_papers_generated_noise():
+    wanted = {c.network for name in names() if name.startswith("paper-") for c in load_grid(name).cells}
+    assert {c.network for c in load_grid("cost").cells} == wanted - {"resnet50"}  # its images are not to be had
+
+
 def test_a_block_is_the_product_of_its_axes_and_a_rule_changes_some(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text("""
@@ -206,5 +247,7 @@ def test_mistakes_are_named(tmp_path, text, message):
 
 
 def test_a_grid_that_is_not_there():
-    with pytest.raises(FileNotFoundError, match="There is no grid named nosuch; pass a TOML file, or one of laptop"):
+    with pytest.raises(
+        FileNotFoundError, match=r"There is no grid named nosuch; pass a TOML file, or one of .*laptop, "
+    ):
         load_grid("nosuch")

@@ -16,6 +16,7 @@ from truelabel.datasets import LazyImages, Split
 from truelabel.methods import Run
 from truelabel.methods.augment import crop_and_flip, widened
 from truelabel.methods.base import Method
+from truelabel.methods.run import Inputs
 
 
 def windows(image: torch.Tensor, height: int, width: int) -> list[torch.Tensor]:
@@ -111,3 +112,25 @@ def test_what_is_no_image_is_refused() -> None:
         methods.CE(augment="crop-flip").fit(split, "mlp")
     with pytest.raises(ValueError, match=r"augment of .* must be"):
         Method(augment="blur")  # type: ignore[arg-type]
+
+
+def test_what_an_oblong_image_is_recognised_by_is_its_middle() -> None:
+    whole = np.random.default_rng(0).random((5, 1, 10, 6)).astype(np.float32)
+
+    class Source:
+        shape = (5, 1, 4, 2)
+
+        def __len__(self) -> int:
+            return 5
+
+        def __getitem__(self, index: np.ndarray) -> np.ndarray:
+            return whole[index][:, :, 3:7, 2:4]
+
+        def uncropped(self, index: np.ndarray) -> np.ndarray:
+            return whole[index]
+
+    plain, cropped = (Inputs(Source(), torch.device("cpu")) for _ in range(2))
+    plain[torch.arange(5)]
+    assert cropped.augmented(torch.arange(5)).shape == (5, 1, 4, 2)
+    assert plain.marks.all()
+    np.testing.assert_array_equal(cropped.marks, plain.marks)

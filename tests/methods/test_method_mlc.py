@@ -160,3 +160,19 @@ def test_bad_trusted_data_are_refused(change: dict[str, Any], message: str) -> N
 def test_a_parameter_out_of_range_is_named(parameters: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(parameters))} of MLC must be"):
         methods.MLC(**parameters)
+
+
+@pytest.mark.parametrize(("share", "taught"), [(0.0, 0), (0.5, 10), (0.01, 2), (0.99, 18)])
+def test_of_each_batch_of_clean_instances_a_share_teaches_and_two_judge(
+    monkeypatch: pytest.MonkeyPatch, share: float, taught: int
+) -> None:
+    noisy, clean, _ = flipped()
+    seen: list[int] = []
+
+    def spy(network: nn.Module, corrector: Any, batch: Batch, inputs: torch.Tensor, labels: torch.Tensor) -> Any:
+        seen.append(len(inputs))
+        return corrected_loss(network, corrector, batch, inputs, labels)
+
+    monkeypatch.setattr("truelabel.methods.mlc.corrected_loss", spy)
+    methods.MLC(epochs=1, batch_size=20, clean_share=share).fit(noisy, "mlp", trusted=clean)
+    assert set(seen) == {taught}

@@ -50,3 +50,10 @@ def test_another_number_of_instances_is_refused(rows: int) -> None:
 def test_labels_are_counted_by_class() -> None:
     found = count_transition([0, 0, 0, 0, 2, 2], [0, 0, 0, 1, 1, 2], 3)
     assert found.tolist() == [[0.75, 0.25, 0], [0, 1, 0], [0, 0.5, 0.5]]
+
+
+def test_a_class_of_less_than_one_instance_is_averaged_as_well() -> None:
+    T, _ = some(2)
+    p = np.array([[0.3, 0.2, 0.1, 0.4], [0.1, 0.2, 0.3, 0.4]])
+    expected = np.einsum("iy,iyk->yk", p, T) / p.sum(axis=0)[:, None]
+    np.testing.assert_allclose(class_average([T], p), expected)

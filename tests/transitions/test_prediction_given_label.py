@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sklearn.exceptions import NotFittedError
 
 from truelabel import Predictions
@@ -78,3 +79,24 @@ def test_mistakes_are_named(written: Any) -> None:
         PredictionGivenLabel().fit(said.replace(features=None))
     with pytest.raises(NotFittedError, match="call fit first"):
         PredictionGivenLabel().transition(said, slice(0, 1))
+
+
+def test_the_last_step_is_looked_at_however_few_there_are(written: Any) -> None:
+    _, _, said = written.draw(50)
+    learned = PredictionGivenLabel(hidden=4, steps=1, random_state=0).fit(said)
+    assert np.isfinite(learned.likelihood_)
+
+
+def test_the_learning_rate_falls_linearly(written: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, said = written.draw(50)
+    rates: list[float] = []
+
+    class Noted(torch.optim.Adam):
+        def step(self, closure: Any = None) -> Any:
+            rates.append(self.param_groups[0]["lr"])
+            return super().step(closure)
+
+    monkeypatch.setattr(torch.optim, "Adam", Noted)
+    PredictionGivenLabel(hidden=4, steps=11, learning_rate=0.1, random_state=0).fit(said)
+    expected = 0.1 * (1 - 0.99 * np.arange(11) / 11)
+    np.testing.assert_allclose(rates, [*expected, *expected], rtol=1e-6)  # of both networks

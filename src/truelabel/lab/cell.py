@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -209,7 +209,7 @@ class Cell:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain JSON values."""
-        found = asdict(self)
+        found = {name: getattr(self, name) for name in FIELDS}
         for name in SETTINGS:
             found[name] = {
                 setting: list(value) if isinstance(value, tuple) else value for setting, value in getattr(self, name)
