@@ -16,7 +16,7 @@ import pytest
 
 import truelabel as tl
 from truelabel.labels import Count, Examined, LabelIssues, WrongLabels, examined
-from truelabel.labels.issues import _table
+from truelabel.labels.issues import table_of
 from truelabel.labels.renewal import LONG_AGO, RENEWED, UNFINISHED, finish, renewing
 
 KILLS = 6
@@ -35,7 +35,7 @@ def version(number: int, n: int = N) -> Examined:
     probs = np.random.default_rng(number).dirichlet(np.ones(3), n).astype(np.float32)
     counts = {k: Count(float(number), 0.0, 9.0, n) for k in range(3)}
     wrong = WrongLabels(Count(3.0 * number, 0.0, 27.0, n), counts)
-    found = LabelIssues(_table(said, probs, (0, 1, 2), None), labels, probs, wrong, number * np.eye(3), (0, 1, 2), None)
+    found = LabelIssues(table_of(said, probs, (0, 1, 2), None), labels, probs, wrong, number * np.eye(3), (0, 1, 2), None)
     return examined(said, found, version=number)
 
 

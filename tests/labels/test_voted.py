@@ -188,3 +188,24 @@ def test_what_does_not_go_together_is_refused(crowd: SimpleNamespace) -> None:
     tags = np.tile([[1, 0], [0, 1]], (30, 1))
     with pytest.raises(ValueError, match="leave them out of a MultiLabel"):
         examine(MultiLabel(tags * 0.5, tags, np.eye(60)), votes=crowd.votes)
+
+
+def test_nothing_is_learned_from_the_votes_for_what_has_no_single_label(crowd: SimpleNamespace) -> None:
+    left_out = np.array([3, 40, 41])
+    all_of_it = examined(crowd.said.replace(labels=crowd.majority), crowd.found, correct="none")
+    settled = {"rows": [7], "labels": [int(crowd.truth[7])]}
+    refined = all_of_it.refined(**settled, left_out=left_out, progress=False)
+    assert refined.about["left_out"] == 3
+    votes = refined.found.consensus.votes
+    np.testing.assert_array_equal(votes.counts, crowd.votes.counts)  # they are kept, for who changes their mind
+    matrix = np.full((N, 5), -1)
+    matrix[crowd.votes.rows, crowd.votes.columns] = crowd.votes.labels
+    matrix[left_out] = -1
+    blank = Votes(matrix, annotators=crowd.votes.annotators, class_names=NAMES)
+    np.testing.assert_array_equal(crowd.votes.without(left_out).counts, blank.counts)
+    trusted = np.full(N, -1)
+    trusted[settled["rows"]] = settled["labels"]
+    alone = examine(all_of_it.predictions, votes=blank, trusted=trusted, progress=False)
+    np.testing.assert_allclose(refined.found.probs, alone.probs, atol=1e-6)
+    assert np.abs(refined.found.probs[left_out] - crowd.found.probs[left_out]).max() > 0.01
+    np.testing.assert_array_equal(refined.found.supported[left_out], crowd.majority[left_out])
