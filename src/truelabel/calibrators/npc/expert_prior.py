@@ -141,8 +141,9 @@ def _belief(
         named = _named(given, panel, weights[:-1] if joined else weights, believer.labels)
     noise, swapped = believer.noise, believer.swapped
     transition = over_all(noise.transition, foretold, swapped)
-    supported = noise.is_supported or swapped is not None
-    proven = noise_rate(over_all(noise.proven, foretold, swapped), noise.shares) if supported else 0.0
+    least = noise_rate(over_all(noise.proven, foretold, swapped), noise.shares)
+    if not noise.is_supported and swapped is None:
+        least *= least**2 / (least**2 + settings.weak_features**2)
     return Belief(
         believed,
         reliance=reliance / loud if named is None else named.weight,
@@ -150,7 +151,7 @@ def _belief(
         own_word=1.0 if outside else reliance / loud,
         scales={name: vote.scale for name, vote in panel.votes.items()},
         start={name: (head, by_view[name] / loud) for name, head in panel.heads.items()},
-        pace=float(np.clip((proven / settings.full_pace) ** 2, settings.least_pace, 1.0)),
+        pace=float(np.clip((least / settings.full_pace) ** 2, settings.least_pace, 1.0)),
         withheld=witness.withheld,
         noise=noise,
         swapped=swapped,

@@ -30,8 +30,11 @@ class Settings:
     trust : {"judged", "whole", "none"}
         Whether a classifier that saw the labels is judged, believed or not heard.
     full_pace : float
-        Proven noise from which the network learns at its full rate; below, the rate falls with its square, as the share
-        of instances does that are wrong and whose neighbours are, too.
+        Noise at the lower end from which the network learns at its full rate; below, the rate falls with its square, as
+        the share of instances does that are wrong and whose neighbours are, too.
+    weak_features : float
+        Weak features make up to about this share of the surest instances' labels look wrong, too. So noise r that
+        nothing else supports counts only r² / (r² + this²) of what it is.
     least_pace : float
         ... but no lower than this share of the full rate. Each head it starts from has not seen a fifth of the labels;
         a hundredth of the rate is enough to learn from these, and too little to learn wrong ones by heart.
@@ -48,5 +51,6 @@ class Settings:
     rounds: int = 3
     trust: str = "judged"
     full_pace: float = 0.2
+    weak_features: float = 0.2
     least_pace: float = 0.01
     shown: float = 0.5
