@@ -133,6 +133,9 @@ def serving(folder: Path, decisions: Path, *words: str) -> Iterator[str]:
 @pytest.fixture
 def tabs(browser: Any) -> Iterator[Tabs]:
     """Tabs of which, at the end, none may have complained or asked anybody but this machine."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=15_000)  # as the tabs have it: a busy machine takes longer than five seconds
     opened = Tabs(browser)
     yield opened
     for context in opened.contexts:

@@ -180,7 +180,7 @@ export function showFinished() {
   };
   if (left) way("Go on with the rest", "todo");
   if (counts.skip) way("Look at the skipped", "skipped");
-  for (const [name, text] of [["decisions", "Decisions"], ["corrected", "Corrected labels"]]) {
+  for (const [name, text] of [["decisions", "Decisions"], ["corrected", "Labels as they are now"]]) {
     const link = made("a", "", `${text} (CSV)`);
     link.href = `export/${name}.csv`;
     link.download = "";
