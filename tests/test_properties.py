@@ -154,9 +154,8 @@ def test_features_whose_squares_vanish_or_overflow_are_refused(name: str, unit: 
         assert np.isfinite(answers(fit(name, mixed), mixed)).all()
 
 
-@pytest.mark.xfail(strict=True, raises=RuntimeError, reason="Swaps.fit steps to infinity where all beliefs are alike")
 def test_nothing_but_constants_is_no_trouble() -> None:
-    for seed in range(100):
+    for seed in (11, 24, 30):  # where the search for swaps once left what a float can hold
         rng = np.random.default_rng(seed)
         labels = np.append([0, 1], rng.integers(2, size=4))
         ones = np.ones((6, 6))
