@@ -18,6 +18,7 @@ from truelabel.copies import Copies, folds_of
 from truelabel.experts.heads import FOLDS, PATIENT_STEPS, FoldHeads, HeadSettings, everywhere
 from truelabel.progress import Progress
 from truelabel.scale import Scale
+from truelabel.seeding import seeded
 
 BLOCK = 16_384
 
@@ -53,7 +54,6 @@ def through_votes(
     """
     settings = settings or HeadSettings()
     rng = np.random.default_rng(seed)
-    generator = torch.Generator().manual_seed(seed)
     fold_of = folds_of(copies, reference, FOLDS, rng)
     folds = int(fold_of.max()) + 1
     x = torch.from_numpy(scale(float32(view, reference))).to(device)
@@ -61,22 +61,32 @@ def through_votes(
     votes = torch.from_numpy((log_likelihood[reference] - highest).astype(np.float32)).to(device)
     seen = [torch.from_numpy(np.flatnonzero(fold_of != f)) for f in range(folds)]
     fold = torch.from_numpy(fold_of).to(device)
+    with seeded(seed):
+        best, own = _learned(x, votes, seen, fold, settings, progress)
+    unseen_by = None if copies is None else copies.folds_elsewhere(reference, fold_of)
+    return everywhere(best, view, scale, reference, own, device, unseen_by)
+
+
+def _learned(
+    x: Tensor, votes: Tensor, seen: list[Tensor], fold: Tensor, settings: HeadSettings, progress: Progress
+) -> tuple[FoldHeads, Tensor]:
+    """Return heads that learned from the votes, one for each fold, and log p(y | x) by them out of fold."""
     shortest = min(len(rows) for rows in seen)
     batch = min(max(8, min(settings.batch_size, shortest // 4)), shortest)
+    settings = settings.for_data(shortest, x.shape[1])
     per_epoch = max(1, shortest // batch)
     used = per_epoch * batch
     epochs = max(settings.epochs, math.ceil(settings.least_steps / per_epoch))
     patience = max(settings.patience, math.ceil(PATIENT_STEPS / per_epoch))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        heads = FoldHeads(folds, x.shape[1], settings.hidden, votes.shape[1]).to(device)
+    heads = FoldHeads(len(seen), x.shape[1], settings.hidden, votes.shape[1]).to(x.device)
     optimizer = torch.optim.Adam(heads.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
     least, since, best, own = math.inf, 0, heads, torch.empty(0)
     for _ in progress.track(range(epochs), "heads that learn from votes"):
-        orders = torch.stack([rows[torch.randperm(len(rows), generator=generator)[:used]] for rows in seen])
+        orders = torch.stack([rows[torch.randperm(len(rows))[:used]] for rows in seen])
         for start in range(0, used, batch):
-            picked = orders[:, start : start + batch].to(device)
-            loss = _surprise(torch.log_softmax(heads(x[picked]), dim=-1), votes[picked])
+            picked = orders[:, start : start + batch].to(x.device)
+            said = torch.log_softmax(heads(x[picked], settings.dropout), dim=-1)
+            loss = _surprise(said, votes[picked])
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -86,8 +96,7 @@ def through_votes(
             least, since, best, own = now, 0, copy.deepcopy(heads), said
         if since >= patience:
             break
-    unseen_by = None if copies is None else copies.folds_elsewhere(reference, fold_of)
-    return everywhere(best, view, scale, reference, own, device, unseen_by)
+    return best, own
 
 
 def _surprise(log_p: Tensor, votes: Tensor) -> Tensor:
