@@ -35,7 +35,9 @@ def version(number: int, n: int = N) -> Examined:
     probs = np.random.default_rng(number).dirichlet(np.ones(3), n).astype(np.float32)
     counts = {k: Count(float(number), 0.0, 9.0, n) for k in range(3)}
     wrong = WrongLabels(Count(3.0 * number, 0.0, 27.0, n), counts)
-    found = LabelIssues(table_of(said, probs, (0, 1, 2), None), labels, probs, wrong, number * np.eye(3), (0, 1, 2), None)
+    found = LabelIssues(
+        table_of(said, probs, (0, 1, 2), None), labels, probs, wrong, number * np.eye(3), (0, 1, 2), None
+    )
     return examined(said, found, version=number)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from truelabel import Predictions
 from truelabel.labels import Count, Examined, LabelIssues, WrongLabels, items_of
-from truelabel.labels.issues import _table
+from truelabel.labels.issues import table_of
 
 HOSTILE = '"><img src=x onerror=alert(1)></script><script>alert(2)</script>&amp;'
 
@@ -52,7 +52,7 @@ def examined_by_hand(
     transition = np.full((c, c), 0.2 / (c - 1))
     np.fill_diagonal(transition, 0.8)
     found = LabelIssues(
-        _table(said, probs.astype(np.float32), names, None),
+        table_of(said, probs.astype(np.float32), names, None),
         given,
         probs.astype(np.float32),
         WrongLabels(total, counts),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from truelabel.arrays import Array
-from truelabel.label_noise.annotators import Annotators
 from truelabel.labels.several_annotators import Consensus
 from truelabel.votes import Votes
 
@@ -46,6 +45,8 @@ def consensus_from(
     arrays: Mapping[str, Array], values: Mapping[str, Any] | None, ids: Array, class_names: tuple[Any, ...]
 ) -> Consensus | None:
     """Return the consensus that `arrays_of` and `values_of` described; None where there is none."""
+    from truelabel.label_noise.annotators import Annotators  # torch takes a second to load
+
     if values is None:
         return None
     part = {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
