@@ -125,15 +125,15 @@ def test_it_is_dark_when_the_system_is_and_as_the_reader_wishes(opened: Open) ->
     assert dark != white
     page.locator("#theme").focus()
     page.keyboard.press("Enter")
-    assert page.evaluate(ground) == white
+    page.wait_for_function(f"{ground} === '{white}'")
     page.reload()
-    assert page.evaluate(ground) == white
+    page.wait_for_function(f"{ground} === '{white}'")
     assert page.locator("#theme").inner_text() == "Theme: light"
     page.locator("#theme").click()
     page.emulate_media(color_scheme="light")
-    assert page.evaluate(ground) == dark
+    page.wait_for_function(f"{ground} === '{dark}'")
     page.locator("#theme").click()
-    assert page.evaluate(ground) == white
+    page.wait_for_function(f"{ground} === '{white}'")
 
 
 def test_the_map_is_read_by_keyboard_and_by_pointing(opened: Open) -> None:
