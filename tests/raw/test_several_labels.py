@@ -38,7 +38,7 @@ def test_columns_of_yes_and_no_are_found_by_pattern_in_their_order(columns: Path
     source = SeveralLabels(columns, label_columns=["is_b", "is_*"], text=["text"])
     assert source.names == ("is_a", "is_b")
     assert source.given.tolist() == [[1, 1], [0, 0], [0, -1], [1, 0]]
-    assert source.unanswered() == {2: "no value in column is_b"}
+    assert source.unanswered() == {2: "neither yes nor no in column is_b"}
 
 
 def test_a_corrected_column_is_written_as_the_column_writes_it(columns: Path, tmp_path: Path) -> None:

@@ -110,6 +110,11 @@ class CleanedSeveral:
         return tuple(name for name, found in self._each() if found.caveat)
 
     @property
+    def rule(self) -> str:
+        """By which rule answers were changed."""
+        return self.corrected.rule.replace("another class", "the other answer")
+
+    @property
     def stayed(self) -> int:
         """How many answers stay although the other one is more probable."""
         return int(self.found.mask().sum()) - len(self.corrected.changes)

@@ -79,10 +79,10 @@ class SeveralLabels:
 
     def unanswered(self) -> dict[int, str]:
         """Return the rows of which some label is not known, and why they are left out."""
-        rows, places = np.nonzero(self.given == NO_ANSWER)
-        return {
-            int(row): f"no value in column {self.names[k]}" for row, k in reversed(list(zip(rows, places, strict=True)))
-        }
+        skipped: dict[int, str] = {}
+        for row, place in np.argwhere(self.given == NO_ANSWER).tolist():
+            skipped.setdefault(row, f"neither yes nor no in column {self.names[place]}")
+        return skipped
 
     def listed(self, row: Array) -> str:
         """Return the labels of a row of `given`, with a bar between them."""
