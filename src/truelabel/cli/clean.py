@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from truelabel.cli import duplicates, labelled
+from truelabel.cli import clean_several, duplicates, labelled
+from truelabel.cli.files import print_written
 
 if TYPE_CHECKING:
     from truelabel.raw import Cleaned
@@ -28,6 +29,21 @@ def clean(
         list[str] | None,
         typer.Option(
             help="The column with the labels of a table; given again for each of several annotators.",
+            show_default=False,
+        ),
+    ] = None,
+    label_columns: Annotated[
+        str | None,
+        typer.Option(
+            help="In place of --label, for several labels an instance: columns of yes and no, one for each label, with "
+            "commas between them; names, or patterns such as 'is_*'.",
+            show_default=False,
+        ),
+    ] = None,
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            help="Cells of the --label column hold several labels, or none, with this between them, such as '|'.",
             show_default=False,
         ),
     ] = None,
@@ -90,33 +106,50 @@ def clean(
     Example: truelabel clean parts.parquet --label kind --columns length,width,material --json
 
     Example: truelabel clean scans.csv --label ann --label bob --label cleo
+
+    Example: truelabel clean news.csv --text body --label-columns 'is_*'
+
+    Example: truelabel clean news.csv --text body --label tags --separator '|'
     """
     from rich.console import Console
 
     from truelabel.labels.correct import rule_named
     from truelabel.raw import clean as run
+    from truelabel.raw import clean_several as run_several
     from truelabel.raw import open_source
     from truelabel.raw.writing import check_target, check_tree
 
     named = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-    source = open_source(data, label=label, text=text, columns=named, id=id)
+    single = {"--votes": votes, "--votes-columns": votes_columns, "--counts": counts, "--copy-to": copy_to}
+    single |= {"--merge-labels": merge_labels, "--drop-rare": drop_rare}
+    several = clean_several.source_named(
+        data, label, label_columns, separator, single, text=text or (), columns=named, id=id
+    )
+    source = several.table if several else open_source(data, label=label, text=text, columns=named, id=id)
     voted = labelled.VotesFile.named(votes, votes_columns, counts)
     target = check_target(out or Path(f"{source.name}-cleaned"), source, overwrite=overwrite)
     if copy_to is not None:
         check_tree(copy_to, source)
     aside = Console(stderr=True, highlight=False, soft_wrap=True)
     aside.print(f"Cleaning {len(source.given):,} {source.what} of {source.name}", markup=False)
+    settings: dict[str, Any] = {
+        "encoder": encoder,
+        "correct": rule_named(correct, audited=False),
+        "threshold": "auto" if threshold is None else threshold,
+        "random_state": seed,
+        "device": device,
+        "tell": lambda note: aside.print(note, style="yellow", markup=False),
+    }
+    if several is not None:
+        done = run_several(several, **settings)
+        clean_several.print_cleaned(done, done.write(target, overwrite=overwrite), as_json)
+        return
     cleaned = run(
         source,
         votes=None if voted is None else voted.read,
-        encoder=encoder,
         merge_labels=merge_labels,
         drop_rare=drop_rare,
-        correct=rule_named(correct, audited=False),
-        threshold="auto" if threshold is None else threshold,
-        random_state=seed,
-        device=device,
-        tell=lambda note: aside.print(note, style="yellow", markup=False),
+        **settings,
     )
     cleaned.write(target, overwrite=overwrite, copy_to=copy_to)
     if as_json:
@@ -153,11 +186,7 @@ def _print(cleaned: Cleaned, target: Path, copy_to: Path | None) -> None:
         target / SKIPPED: "what was left out, and why",
     }
     files |= {copy_to: "the images by corrected class"} if copy_to is not None else {}
-    there = {str(path): what for path, what in files.items() if path.exists()}
-    width = max(map(len, there))
-    print("Written:")
-    for path, about in there.items():
-        print(f"  {path:{width}}  {about}")
+    print_written(files)
     if doubt:
         print(f"Next, check a hundred labels, to know how many are wrong: truelabel audit {target}")
     print(f"{'Then' if doubt else 'Next'}, look at the suspects and decide: truelabel review {target}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +56,12 @@ def _archive(path: Path) -> dict[str, Any]:
     if views and "features" in arrays:
         views["features"] = arrays["features"]
     return arrays | ({"features": views} if views else {})
+
+
+def print_written(files: Mapping[Path, str]) -> None:
+    """Print those of some files that are there, and what each holds."""
+    there = {str(path): what for path, what in files.items() if path.exists()}
+    width = max(map(len, there))
+    print("Written:")
+    for path, about in there.items():
+        print(f"  {path:{width}}  {about}")

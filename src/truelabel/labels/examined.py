@@ -29,6 +29,7 @@ from truelabel.writing import write_bytes, write_json
 
 PREDICTIONS, TABLE, ARRAYS, ABOUT = "predictions.parquet", "issues.parquet", "examined.safetensors", "examined.json"
 CALIBRATOR = "calibrator.safetensors"
+SEVERAL = "several_labels.json"  # in a folder about several labels an instance, which is written elsewhere
 COLUMNS = ("id", "given", "suggested", "p_wrong", "p_suggested")  # that every table has
 
 
@@ -197,6 +198,12 @@ class Examined:
         import pyarrow as pa
 
         home = Path(folder)
+        if newest(home, SEVERAL).is_file():
+            raise ValueError(
+                f"{home} is about several labels an instance, which cannot be reviewed, audited or reported anew yet; "
+                "look at its report.html and issues.csv, or clean one column of yes and no alone (truelabel clean "
+                "TABLE --label COLUMN) and review that."
+            )
         if not newest(home, ABOUT).is_file():
             raise FileNotFoundError(f"{home} holds no examined labels; truelabel clean and truelabel issues --save do.")
         missing = [name for name in (PREDICTIONS, TABLE, ARRAYS) if not newest(home, name).is_file()]

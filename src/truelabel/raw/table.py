@@ -49,6 +49,8 @@ class Table:
     annotators : sequence of str
         Columns with the labels of several annotators. What most of them say is then put into a new column `label`,
         which the file may not have.
+    more_labels : sequence of str
+        Further columns with labels, which nothing is judged by or shown.
     """
 
     what = "rows"
@@ -62,6 +64,7 @@ class Table:
         columns: Sequence[str] | None = None,
         id: str | None = None,
         annotators: Sequence[str] = (),
+        more_labels: Sequence[str] = (),
     ) -> None:
         self.path = Path(path)
         if not self.path.is_file():
@@ -77,8 +80,9 @@ class Table:
             self._add_majority()
         self._check([label, *self.text, *(columns or ()), *([id] if id else ())])
         self.columns = None if columns is None else list(columns)
+        self.set_aside = (label, *self.annotators, *more_labels)
         for name in [*self.text, *(columns or ())]:
-            if name == label or name in self.annotators:
+            if name in self.set_aside:
                 raise ValueError(f"{name!r} is the label; it cannot be what is judged by, too.")
         self.given: Sequence[str | None] = label_names(self.frame[label])
         self.ids: Array = self._ids()
@@ -135,7 +139,7 @@ class Table:
     def shown(self, rows: Ints) -> dict[str, Any]:
         names = self.text or self.columns
         if not names:
-            names = [str(name) for name in self.frame.columns if name not in (self.label, *self.annotators)]
+            names = [str(name) for name in self.frame.columns if name not in self.set_aside]
         source: dict[str, Any] = {"kind": "text" if self.text else "row", "table": str(self.path), "columns": names}
         return source if len(rows) == len(self.frame) else source | {"rows": [int(row) for row in rows]}
 
@@ -181,7 +185,7 @@ class Table:
         typed = read_table(self.path)
         wanted = self.columns
         if wanted is None:
-            wanted = [str(name) for name in typed.columns if name not in (self.label, self.id, *self.annotators)]
+            wanted = [str(name) for name in typed.columns if name not in (self.id, *self.set_aside)]
         parts, used, left = [], [], []
         for name in wanted:
             asked = self.columns is not None

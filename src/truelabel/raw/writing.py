@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from truelabel.labels.examined import ABOUT, ARRAYS, PREDICTIONS
+from truelabel.labels.examined import ABOUT, ARRAYS, PREDICTIONS, SEVERAL
 from truelabel.labels.examined import TABLE as EXAMINED_TABLE
 from truelabel.labels.files import write_table
 from truelabel.labels.final import final_labels
@@ -29,7 +29,7 @@ ISSUES, CORRECTED, CALIBRATOR, REPORT = "issues.csv", "corrected", "calibrator.s
 DUPLICATES, UNLABELLED, SKIPPED = "duplicates.csv", "unlabelled.csv", "skipped.csv"
 OURS = {
     *(PREDICTIONS, EXAMINED_TABLE, ARRAYS, ABOUT, ISSUES, CALIBRATOR, REPORT, DUPLICATES, UNLABELLED, SKIPPED),
-    *(f"{CORRECTED}.csv", f"{CORRECTED}.parquet"),
+    *(f"{CORRECTED}.csv", f"{CORRECTED}.parquet", SEVERAL),
 }
 DECISIONS = "decisions.sqlite"
 AUDIT = "audit.jsonl"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +18,7 @@ from truelabel.progress import Progress
 from truelabel.report import about, annotators, duplicates, figures, matrices, pictures
 from truelabel.report import map as maps
 from truelabel.report.case import Case
+from truelabel.report.pages import now, template
 from truelabel.report.plot import plot
 from truelabel.writing import write_text
 
@@ -82,18 +82,9 @@ def write_report(
 
 
 def _page(case: Case, calibrator: Any, title: str | None, plane: maps.Map | None, bars: Progress) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
     found = case.examined.found
-    environment = Environment(
-        loader=PackageLoader("truelabel.report", "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"number": _number, "percent": _percent}
     script, style = (files("truelabel.report").joinpath("page", name).read_text("utf-8") for name in SOURCES)
     drawn = figures.curves(case)
     confidence = np.minimum((case.confidence * figures.BINS).astype(int), figures.BINS - 1)
@@ -101,7 +92,7 @@ def _page(case: Case, calibrator: Any, title: str | None, plane: maps.Map | None
     noted = dict(case.examined.about)
     reported = about.reported(noted, calibrator or found.calibrator)
     noted.pop(about.REPORT, None)
-    return environment.get_template("report.html").render(
+    page: str = template("report.html").render(
         title=title or str(noted.get("title", "What was found about the labels")),
         case=case,
         wrong=found.wrong,
@@ -126,11 +117,12 @@ def _page(case: Case, calibrator: Any, title: str | None, plane: maps.Map | None
         enough=annotators.ENOUGH,
         settings=list(about.flattened(noted)),
         versions=about.versions(),
-        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        written=now(),
         script=Markup(script),
         style=Markup(style),
         script_hash=b64encode(sha256(script.encode()).digest()).decode(),
     )
+    return page
 
 
 def _matrices(case: Case) -> list[matrices.Matrix]:
@@ -238,11 +230,3 @@ def _points(case: Case, plane: maps.Map, key: maps.Key) -> list[tuple[str, str, 
         (f"{at[0]:.1f}", f"{at[1]:.1f}", f"g{g} s{s} w{w}" + (" x" if ringed else ""))
         for at, g, s, w, ringed in zip(plane.points.tolist(), given, suggested, doubt, suspect, strict=True)
     ]
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}\u00a0%"
