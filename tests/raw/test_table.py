@@ -8,7 +8,7 @@ import pytest
 
 from truelabel.labels.final import FinalLabels
 from truelabel.progress import Progress
-from truelabel.raw import instances
+from truelabel.raw import clean, instances
 from truelabel.raw.instances import Embedded, Settings
 from truelabel.raw.table import MOST_CATEGORIES, Table
 
@@ -202,3 +202,22 @@ class TestAnnotators:
     def test_a_column_of_that_name_is_not_overwritten(self, path: Path) -> None:
         with pytest.raises(ValueError, match="has a column 'x' beside those of the annotators; rename it"):
             Table(path, "x", annotators=["ann", "bob"])
+
+
+def test_another_separator_is_named(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("title;topic\nfirst;a\nsecond;b\n")
+    with pytest.raises(ValueError, match="seems to have ';' between its columns; save it with commas instead"):
+        Table(tmp_path / "t.csv", "topic")
+
+
+def test_texts_that_differ_in_a_rare_word_are_no_copies_and_equal_ones_are(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    words = np.array(["goal", "match", "team", "vote", "law", "court", "bank", "price"])
+    texts = [f"{' '.join(rng.choice(words, 3))} number {1000 + k}" for k in range(300)]
+    texts[7], texts[9] = "One  more time " + texts[3], "one more time " + texts[3]
+    table = pd.DataFrame({"title": texts, "topic": np.array(["a", "b"])[np.arange(300) % 2]})
+    table.loc[9, "topic"] = "a"
+    table.to_csv(tmp_path / "t.csv", index=False)
+    cleaned = clean(tmp_path / "t.csv", label="topic", text="title", encoder="none", progress=False)
+    assert cleaned.duplicates.table["id"].tolist() == [7, 9]
+    assert cleaned.duplicates.exact == 1

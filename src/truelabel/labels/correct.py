@@ -30,8 +30,8 @@ RULES = {
 }
 VOTED = "another class is more probable, and the votes speak for it, too"
 WHY_NOT = {
-    "the surest instances": "nothing proves that labels are wrong, for mistakes that grow with difficulty look like "
-    "classes that overlap",
+    "the surest instances": "nothing proves that labels are wrong: classes that are hard to tell apart would look the "
+    "same",
     "several annotators": "the votes, each weighed by how good its annotator is, do not speak for another class",
     "checked labels": "checked labels show how many are wrong, but not whether the suggestions are right",
     UNKNOWN: "a calibrator that was fitted before does not keep how far the noise is proven",

@@ -237,10 +237,11 @@ def clean_several(
     found = MultiLabelIssues({name: examine(part, **how) for name, part in zip(names, said, strict=True)})
     if skipped:
         say(f"{len(skipped):,} of {len(source.ids):,} rows left out, as skipped.csv says.")
+    apart = source.table.what_tells_copies(numbers.rows, numbers.views)
     return CleanedSeveral(
         found,
         correct_labels(found, rule=correct, threshold=threshold),
-        find_duplicates(numbers.views, given[:, places], ids=ids, class_names=tuple(names)),
+        find_duplicates(apart, given[:, places], ids=ids, class_names=tuple(names)),
         items_of(source.table.shown(numbers.rows), ids),
         _listed(source, skipped),
         {

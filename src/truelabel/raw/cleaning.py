@@ -280,7 +280,7 @@ def clean(
     return Cleaned(
         examined(said, found, source.shown(rows[known]), **about),
         corrected,
-        find_duplicates(said),
+        _duplicates(source, said, rows[known]),
         _npc(found),
         _predicted(whole[~known], _npc(found)),
         _skipped(source, skipped),
@@ -288,6 +288,11 @@ def clean(
         source,
         rows[known],
     )
+
+
+def _duplicates(source: Source, said: Predictions, rows: Ints) -> Duplicates:
+    views = source.what_tells_copies(rows, said.views) if isinstance(source, Table) else said.views
+    return find_duplicates(views, said.labels, ids=said.ids, class_names=said.class_names)
 
 
 def _npc(found: LabelIssues) -> NPC:

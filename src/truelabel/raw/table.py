@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from truelabel.raw.own_table import OwnTable
 from truelabel.raw.reading import as_written, is_missing, label_names
 from truelabel.raw.reduce import principal
 from truelabel.raw.spelling import spelled
-from truelabel.raw.text import topics, word_counts
+from truelabel.raw.text import places, topics, word_counts
 from truelabel.votes import NO_VOTE, Votes
 
 if TYPE_CHECKING:
@@ -125,6 +125,11 @@ class Table:
         for name in names:
             if name not in self.frame.columns:
                 known = ", ".join(map(str, self.frame.columns))
+                other = next((mark for mark in (";", "\t", "|") if mark in known), None)
+                if self.frame.shape[1] == 1 and other is not None:
+                    raise ValueError(
+                        f"{self.path} seems to have {other!r} between its columns; save it with commas instead."
+                    )
                 raise ValueError(f"{self.path} has no column {name!r}; it has {known}.")
 
     def _ids(self) -> Array:
@@ -175,6 +180,12 @@ class Table:
             if not self.text:
                 inputs, learner = numbers, classifier.forest
         return Embedded(rows, views, inputs, learner, ", and ".join(said), skipped)
+
+    def what_tells_copies(self, rows: Ints, views: Mapping[str, Floats]) -> Mapping[str, Floats]:
+        """Return what tells copies from other instances: the features, or the texts where these are counted words."""
+        if self.text and list(views) == ["words"]:
+            return {"texts": places([self._text(int(row)) for row in rows])}
+        return views
 
     def _text(self, row: int) -> str:
         parts = [self.frame[name].iat[row] for name in self.text]

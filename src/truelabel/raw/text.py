@@ -28,6 +28,17 @@ def word_counts(texts: Sequence[str]) -> Any:
         return counter.fit_transform(texts)
 
 
+def places(texts: Sequence[str]) -> Floats:
+    """Return a place drawn at random for each different text, so that equal texts, and no others, are at one place.
+
+    Case and white space make no difference. Counts of words cannot tell which texts are equal: rare words are not in
+    them.
+    """
+    _, which = np.unique([" ".join(text.casefold().split()) for text in texts], return_inverse=True)
+    drawn = np.random.default_rng(0).normal(size=(int(which.max()) + 1, 8))
+    return drawn.astype(np.float32)[which]
+
+
 def topics(counts: Any, components: int, seed: int) -> Floats:
     """Return the strongest directions of sparse counts, each row brought to length 1."""
     from sklearn.decomposition import TruncatedSVD

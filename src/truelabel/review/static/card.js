@@ -141,7 +141,7 @@ function showNeighbours(view) {
     line.className = kindOf(decided ? one.label : label);
   }
   const parts = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 4);
-  const named = parts.map(([name, count]) => `${count} ${name}`);
+  const named = parts.map(([name, count]) => `${count} × ${name}`);
   byId("near-said").textContent = `Of the ${view.near.length} nearest, labelled: ${named.join(", ")}`;
   byId("neighbours").replaceChildren(...view.near.map(({ line }) => line));
 }
