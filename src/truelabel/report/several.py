@@ -14,7 +14,7 @@ from truelabel.report.pages import now, template
 from truelabel.writing import write_text
 
 if TYPE_CHECKING:
-    from truelabel.raw.clean_several import CleanedSeveral
+    from truelabel.raw.cleaning_several import CleanedSeveral
 
 WORST = 100  # suspicious answers that are shown
 

@@ -13,7 +13,7 @@ from truelabel.raw.writing import CORRECTED, DUPLICATES, ISSUES, OURS, REPORT, S
 from truelabel.writing import write_json
 
 if TYPE_CHECKING:
-    from truelabel.raw.clean_several import CleanedSeveral
+    from truelabel.raw.cleaning_several import CleanedSeveral
 
 
 def write_several(
