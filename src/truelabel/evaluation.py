@@ -99,7 +99,7 @@ class Evaluation:
         share = self.changed / max(self.instances, 1)
         lines = [f"{self.instances:,} instances, class changed for {self.changed:,} ({share:.1%})"]
         if self.changes:
-            most = ", ".join(f"{one['from']} to {one['to']} {one['count']:,}" for one in self.changes[:5])
+            most = ", ".join(f"{one['from']} → {one['to']}: {one['count']:,}" for one in self.changes[:5])
             lines.append(f"  most often: {most}")
         if (own := self.believed["changed"]) is not None:
             lines.append(

@@ -97,7 +97,7 @@ def test_clean_takes_a_column_per_annotator(crowd: SimpleNamespace, tmp_path: Pa
     out = tmp_path / "out"
     words = [word for name in PEOPLE for word in ("--label", name)]
     printed = call("clean", crowd.where / "table.csv", "--id", "image", *words, "--out", out)
-    assert "Judged with: Votes(360 of 4 annotators, n=120, classes=2)" in printed
+    assert "Judged with: 360 votes of 4 annotators" in printed
     assert "Judged by: 4 columns (a, b, c, d)" in printed
     table = pd.read_csv(out / "corrected.csv", keep_default_na=False)
     given = pd.read_csv(crowd.where / "table.csv", keep_default_na=False)

@@ -169,8 +169,10 @@ def _print(cleaned: Cleaned, target: Path, copy_to: Path | None) -> None:
     print(f"Probably wrong: {wrong.total}")
     consensus = cleaned.examined.found.consensus
     if consensus is not None:
-        print(f"Judged with: {consensus.votes}")
-    print(f"Corrected: {len(changes):,} ({cleaned.corrected.rule})")
+        votes = consensus.votes
+        whose = "that are anonymous" if votes.anonymous else f"of {votes.n_annotators:,} annotators"
+        print(f"Judged with: {int(votes.count.sum()):,} votes {whose}")
+    print(f"Corrected: {len(changes):,} ({cleaned.corrected.rule})" if len(changes) else "Corrected: 0")
     for _, row in changes.head(5).iterrows():
         print(f"  {row['id']}: {row['given']} → {row['corrected']} ({row['why']})")
     if len(cleaned.duplicates):

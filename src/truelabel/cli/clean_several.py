@@ -77,7 +77,7 @@ def print_cleaned(cleaned: CleanedSeveral, target: Path, as_json: bool) -> None:
     if len(by_label) > SHOWN:
         print(f"… and {len(by_label) - SHOWN:,} more labels, in the report")
     changes = cleaned.corrected.changes
-    print(f"Corrected: {len(changes):,} ({cleaned.rule})")
+    print(f"Corrected: {len(changes):,} ({cleaned.rule})" if len(changes) else "Corrected: 0")
     for _, row in changes.head(5).iterrows():
         print(f"  {row['id']}, {row['class']}: {row['given']} → {row['corrected']} ({row['why']})")
     if len(cleaned.duplicates):
