@@ -1,6 +1,7 @@
 """`truelabel clean` for tables whose rows have several labels."""
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 from shell import call, fails
+from truelabel.labels import Examined
 
 N = 160
 
@@ -145,3 +147,11 @@ def test_labels_that_hardly_any_row_has_are_refused(
     pd.DataFrame({"x": np.arange(60) ** 2, "tags": ["a|b"] * 3 + [""] * 57}).to_csv(tmp_path / "t.csv", index=False)
     complaint = fails(monkeypatch, capsys, "clean", tmp_path / "t.csv", "--label", "tags", "--separator", "|")
     assert "has no label that at least 20 rows have and 20 have not" in complaint
+
+
+def test_a_later_run_with_one_label_replaces_all_of_it(made: SimpleNamespace, cells_out: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(cells_out, tmp_path / "out"))
+    words = ["--label", "is_a", "--columns", "a,b", "--out", out, "--overwrite"]
+    call("clean", made.home / "columns.csv", *words)
+    assert not (out / "several_labels.json").exists()
+    assert len(Examined.read(out)) == N
