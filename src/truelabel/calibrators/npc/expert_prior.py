@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 from truelabel.arrays import Floats, Ints, float32
 from truelabel.calibrators.npc.beliefs import Believer
-from truelabel.calibrators.npc.given import Given
+from truelabel.calibrators.npc.given import Given, log_odds
 from truelabel.calibrators.npc.named import Named, evidence_of_names
 from truelabel.calibrators.npc.prior import Belief
 from truelabel.calibrators.npc.settings import Settings
@@ -142,8 +142,13 @@ def _belief(
     noise, swapped = believer.noise, believer.swapped
     transition = over_all(noise.transition, foretold, swapped)
     least = noise_rate(over_all(noise.proven, foretold, swapped), noise.shares)
+    withheld = witness.withheld
     if not noise.is_supported and swapped is None:
         least *= least**2 / (least**2 + settings.weak_features**2)
+        if not outside and log_odds(given.predictions.probs) > log_odds(believed):
+            # Surer of the labels it has seen than a belief that has heard them, too: the network would learn to make
+            # up for that, and on new instances there is nothing to make up for.
+            withheld = np.ones(len(believed), dtype=bool)
     return Belief(
         believed,
         reliance=reliance / loud if named is None else named.weight,
@@ -152,7 +157,7 @@ def _belief(
         scales={name: vote.scale for name, vote in panel.votes.items()},
         start={name: (head, by_view[name] / loud) for name, head in panel.heads.items()},
         pace=float(np.clip((least / settings.full_pace) ** 2, settings.least_pace, 1.0)),
-        withheld=witness.withheld,
+        withheld=withheld,
         noise=noise,
         swapped=swapped,
         transition=transition,

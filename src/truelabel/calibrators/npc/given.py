@@ -13,6 +13,7 @@ from truelabel.predictions import Predictions
 from truelabel.progress import Progress
 
 Sample = Literal["random", "picked"]
+SUREST = 1e-6  # a class is taken to have this probability at least
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,12 @@ def join(seen: Predictions, unseen: Predictions) -> Predictions:
         class_names=seen.class_names,
         out_of_sample=seen.out_of_sample,
     )
+
+
+def log_odds(probs: Array) -> float:
+    """Return the mean log odds of the likeliest class against an average other one."""
+    p = np.clip(np.asarray(probs.max(axis=1), dtype=np.float64), SUREST, 1 - SUREST)
+    return float(np.mean(np.log(p * (probs.shape[1] - 1) / (1 - p))))
 
 
 def withhold(predictions: Predictions, rows: Array) -> Predictions:
