@@ -208,22 +208,18 @@ class Votes:
         place = np.full(len(self), NO_VOTE)
         place[rows] = np.arange(len(rows))
         kept = place[self.rows] != NO_VOTE
-        return Votes.from_cells(
-            np.stack([place[self.rows[kept]], self.columns[kept], self.labels[kept]], axis=1),
-            self.count[kept],
-            instances=self.instances[rows],
-            annotators=self.annotators,
-            class_names=self.class_names or range(self.n_classes),
-            anonymous=self.anonymous,
-        )
+        return self._some(kept, place[self.rows[kept]], self.instances[rows])
 
     def without(self, rows: Array) -> Votes:
         """Return the votes for the same instances, but none for those with these row numbers."""
         kept = ~np.isin(self.rows, rows)
+        return self._some(kept, self.rows[kept], self.instances)
+
+    def _some(self, kept: Array, rows: Ints, instances: Array) -> Votes:
         return Votes.from_cells(
-            np.stack([self.rows[kept], self.columns[kept], self.labels[kept]], axis=1),
+            np.stack([rows, self.columns[kept], self.labels[kept]], axis=1),
             self.count[kept],
-            instances=self.instances,
+            instances=instances,
             annotators=self.annotators,
             class_names=self.class_names or range(self.n_classes),
             anonymous=self.anonymous,
